@@ -383,14 +383,16 @@ def run_one(session: Session, asset: str, record: Record) -> None:
 
 
 def _is_recorded(pipeline: Pipeline, asset: str, snapshot: str | None, record: Record) -> bool:
-    """Whether an asset is complete, and recorded as what it is."""
+    """Whether an asset is complete, and recorded as what it is: by `record`, and in the registry."""
     last = record.last(asset, snapshot)
     if last is None:
         return False
     if asset == TOKENIZER.asset and pipeline.pin_of(TOKENIZER.name) is None:
         return False  # what its audit asks for is no part of what it holds
     try:
-        return last == content_hash(pipeline, asset, snapshot)
+        if last != content_hash(pipeline, asset, snapshot):
+            return False
+        return pipeline.is_recorded(pipeline.graph.assets[asset].last.name, snapshot)
     except MissingInput:
         return False
 

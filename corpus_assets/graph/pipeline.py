@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from corpus_assets.core.errors import MissingInput, ModelError, RecipeError
 from corpus_assets.core.lock import Lock, PinnedFile
-from corpus_assets.core.packs import Bytes, Listings, Results, StageResults, fingerprints
+from corpus_assets.core.packs import Bytes, Contents, Listings, Results, StageResults, fingerprints
 from corpus_assets.core.stage import File, Graph, Stage
 from corpus_assets.core.store import Output, Result, Store
 from corpus_assets.core.task import FileSpool, Task
@@ -114,12 +114,7 @@ class Pipeline:
     def results(self, name: str, snapshot: str | None = None) -> Sequence[Result]:
         """Return the finished results of all tasks of a stage; MissingInput when any is absent."""
         self._check_declared(name, snapshot)
-        place = _place(name, snapshot)
-        is_known = place in self._known
-        if is_known:
-            prints = np.frombuffer(self._known.read(place), np.uint8).reshape(-1, 32)
-        else:
-            prints = fingerprints(self.tasks(name, snapshot))
+        prints = self._prints(name, snapshot)
         finished = self.finished(name, snapshot)
         rows = finished.rows(prints)
         if (rows < 0).any():
@@ -128,9 +123,23 @@ class Pipeline:
             raise MissingInput(
                 f"{asset.name}{where} is not complete; materialize it first, or run `corpus build`"
             )
-        if not is_known:
+        if (place := _place(name, snapshot)) not in self._known:
             self._keep(place, prints)
         return Results(finished.columns, rows)
+
+    def is_recorded(self, name: str, snapshot: str | None = None) -> bool:
+        """Return whether the registry has every result of a stage; one that was lost has none."""
+        if self.recorded is None:
+            return True
+        recorded = Contents(self.recorded(name, snapshot))
+        return bool(recorded.has(self._prints(name, snapshot)).all())
+
+    def _prints(self, name: str, snapshot: str | None) -> Bytes:
+        """Return the fingerprints of a stage's tasks."""
+        place = _place(name, snapshot)
+        if place in self._known:
+            return np.frombuffer(self._known.read(place), np.uint8).reshape(-1, 32)
+        return fingerprints(self.tasks(name, snapshot))
 
     def _keep(self, place: str, prints: Bytes) -> None:
         self._known.add(place, prints.tobytes(), len(prints))

@@ -95,6 +95,8 @@ def test_a_lost_catalog_brings_no_removed_document_back(
     assert (shown["status"], len(shown["certificates"])) == ("done", 1)
     proof = _catalog(removed, "takedown", "verify", "1")
     assert "The proof holds." in proof.output, proof.output
+    verified = _catalog(removed, "verify", "small-2")
+    assert verified.exit_code == 0, verified.output
 
 
 def test_an_older_catalog_is_brought_up_to_what_was_removed_since(
