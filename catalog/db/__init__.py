@@ -3,9 +3,9 @@
 __all__ = [
     "database",
     "judgements",
-    "leases",
     "models",
     "order_book",
+    "processes",
     "registry",
     "rows",
     "takedowns",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import duckdb
 import pyarrow as pa
 
-from catalog.db.leases import process_name
+from catalog.db.processes import process_name
 from catalog.db.registry import Registry
 from catalog.db.rows import LINEAGE_TABLES, LineageRow, ShardRow, VersionRow
 from catalog.errors import LineageBroken, StoreFileError, VersionDeleted
