@@ -6,6 +6,7 @@ __all__ = [
     "models",
     "order_book",
     "processes",
+    "published",
     "registry",
     "rows",
     "takedowns",

@@ -256,7 +256,7 @@ class Lineage(DuckTables):
     @cached_property
     def manifest(self) -> "Manifest":
         """The version's manifest."""
-        from catalog.formats.manifest import load_manifest
+        from catalog.db.published import load_manifest
 
         return load_manifest(self.store, self.version)
 

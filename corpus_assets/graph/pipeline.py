@@ -7,7 +7,7 @@ can ask for any stage, and why a plan is simply the same question asked without 
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.core.errors import MissingInput, ModelError, RecipeError
+from corpus_assets.core.files import File
 from corpus_assets.core.lock import Lock, PinnedFile
 from corpus_assets.core.packs import Bytes, Listings, Results, StageResults, fingerprints
-from corpus_assets.core.stage import File, Graph, Stage
+from corpus_assets.core.stage import Graph, Stage
 from corpus_assets.core.store import Output, Result, Store
 from corpus_assets.core.task import FileSpool, Task
 from corpus_assets.ingest.list_stages import site_pins
@@ -198,6 +199,13 @@ class Pipeline:
     def pin_of(self, name: str, snapshot: str | None = None) -> Output | None:
         """Return the lock's file for a calibration; its stage is then never run."""
         return self.pins.get(f"{name}/{snapshot}" if snapshot else name)
+
+    def unpinned(self, name: str) -> "Pipeline":
+        """Return the same without the lock's file for a calibration: what the graph resolves."""
+        if not self.is_locked and name not in self.pins:
+            return self
+        others = {other: pin for other, pin in self.pins.items() if other != name}
+        return replace(self, pins=others, is_locked=False)
 
     def calibration(self, file: File, snapshot: str | None = None) -> Output:
         """Return a pinned file: the lock's where there is one, else what the graph resolved."""

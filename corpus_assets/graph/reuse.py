@@ -56,15 +56,15 @@ class Before(Pipeline):
 
 
 def with_reuse(
-    graph: Pipeline, stage: Stage, snapshot: str | None, tasks: Sequence[Task]
+    pipeline: Pipeline, stage: Stage, snapshot: str | None, tasks: Sequence[Task]
 ) -> Sequence[Task]:
     """Return the same tasks, told where rows of an earlier result lie. Identity does not change."""
-    if not stage.by_row or not graph.suppressions.rows:
+    if not stage.by_row or not pipeline.suppressions.rows:
         return tasks
-    missing = np.flatnonzero(~graph.is_done(stage.name, snapshot, tasks)).tolist()
+    missing = np.flatnonzero(~pipeline.is_done(stage.name, snapshot, tasks)).tolist()
     if not missing:
         return tasks
-    before = Before(graph)
+    before = Before(pipeline)
     try:
         earlier = before.tasks(stage.name, snapshot)
     except MissingInput:
@@ -72,7 +72,7 @@ def with_reuse(
     told: dict[int, Task] = {}
     for i in missing:
         was = earlier[i]
-        result = graph.result_of(was, snapshot)
+        result = pipeline.result_of(was, snapshot)
         if result is not None and _shared(tasks[i], stage) == _shared(was, stage):
             kept = EarlierResult(was.inputs, result.outputs, result.counts, result.notes)
             told[i] = replace(tasks[i], earlier=kept)
