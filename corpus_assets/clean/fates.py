@@ -74,6 +74,18 @@ def with_texts(table: pa.Table, left: Sequence[Left]) -> pa.Table:
     return table.select(["doc_id", "fetched_at"]).append_column("text", texts)
 
 
+def cluster_keepers(context: TaskContext, chosen: pa.Table) -> dict[int, bytes]:
+    """Rows that go as duplicates, each with the id of the document that its cluster keeps. One that
+    the selection drops goes for that."""
+    reasons = chosen["reason"].to_pylist()
+    members = context.table("members", ["row", "kept", "kept_doc_id"]).to_pylist()
+    return {
+        member["row"]: member["kept_doc_id"]
+        for member in members
+        if not member["kept"] and reasons[member["row"]] is None
+    }
+
+
 def drops_before_cleaning(
     context: TaskContext, chosen: pa.Table, hits: Judged | None = None
 ) -> dict[int, Drop]:
@@ -82,8 +94,8 @@ def drops_before_cleaning(
     for member in context.table("members").to_pylist():
         if not member["kept"]:
             detail = f"{member['kind']} of {member['kept_doc_id'].hex()}"
-            drops[member["row"]] = Drop("clusters", REASONS[member["kind"]], detail)
+            drops[member["row"]] = Drop(files.MEMBERS.stage, REASONS[member["kind"]], detail)
     for row, reason in enumerate(chosen["reason"].to_pylist()):
         if reason is not None:
-            drops[row] = Drop("selection", reason)
+            drops[row] = Drop(files.SELECTION.stage, reason)
     return drops

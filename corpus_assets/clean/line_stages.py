@@ -17,6 +17,7 @@ from corpus_assets.clean.clean_text import rewritten
 from corpus_assets.clean.fates import (
     FATE_FILES,
     KEPT_KEYS,
+    cluster_keepers,
     drops_before_cleaning,
     fate_inputs,
     step_settings,
@@ -300,15 +301,12 @@ def _kept(context: TaskContext, candidates: Iterator[pa.Table]) -> pa.Table:
 
 def _stand_for(context: TaskContext, ids: pa.ChunkedArray) -> pa.ChunkedArray:
     """For each document the kept one of its cluster; null where another stage dropped it."""
-    drops = drops_before_cleaning(context, context.table("selection", ["reason"]))
+    chosen = context.table("selection", ["reason"])
     kept: list[bytes | None] = ids.to_pylist()
-    for row in drops:
+    for row in drops_before_cleaning(context, chosen):
         kept[row] = None
-    members = context.table("members", ["row", "kept", "kept_doc_id"])
-    for member in members.to_pylist():
-        drop = drops.get(member["row"])
-        if drop is not None and drop.stage == "clusters":
-            kept[member["row"]] = member["kept_doc_id"]
+    for row, keeper in cluster_keepers(context, chosen).items():
+        kept[row] = keeper
     return pa.chunked_array([pa.array(kept, DOC_ID)])
 
 

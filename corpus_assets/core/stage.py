@@ -5,7 +5,7 @@ of the graph, and everything else derives from the two: tasks, the engine's func
 assets with their edges and checks, what a lock pins, lineage tables, what a collection keeps.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -15,7 +15,7 @@ from typing import Any
 from corpus_assets.core.files import File
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.planner import Planner
-from corpus_assets.core.store import Output
+from corpus_assets.core.store import Output, Result
 from corpus_assets.core.task import Task, TaskContext
 
 
@@ -42,6 +42,7 @@ class Calibration:
     files: Callable[[Planner[Any]], Mapping[str, Output]]
     """Every calibration of the kind that a recipe has, by its name in a lock."""
     is_model: bool = False  # registered in the catalog as one
+    is_by_name: bool = False  # the recipe names several, and a lock pins each by itself
     asks: tuple[str, ...] = ()
     """Dotted keys of the recipe that say what it should be, `*` for the rest of its name, those of
     a list's entries by their names. While
@@ -84,7 +85,18 @@ class Stage:
     """Inputs that it compares row by row, and takes over from an earlier result what is equal."""
     calibration: Calibration | None = None
     inputs: Callable[[Any], Inputs] = _no_inputs
-    """Files that its tasks read, for the lock: of a `Planner` of its room, as `plan` is."""
+    """Files that its tasks read, for the lock. It and what follows is asked with a planner, as
+    `plan` is."""
+    plan_key: Callable[..., Hashable] | None = None
+    """What its tasks depend on besides the recipe. Where it is given, they are planned once and kept
+    while it is equal: for a plan that is costly, and that many stages ask for."""
+    after: Callable[[Any, Sequence[Task]], None] | None = None  # called when all tasks are done
+    accept: Callable[[Any], None] | None = None
+    """Raises where what it made must not be used. By settings that are no part of its identity, so
+    it is asked of what is cached too."""
+    before_purge: Callable[..., Sequence[Result]] | None = None
+    """Its results as they were before the last takedown filtered them, where they are still there.
+    None: no takedown filters them."""
 
     def __post_init__(self) -> None:
         if not self.asset:

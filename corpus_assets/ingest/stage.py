@@ -13,6 +13,7 @@ from corpus_assets.core.errors import ModelError
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.packs import Identified, fingerprints, prints_of
 from corpus_assets.core.stage import Scope, Stage
+from corpus_assets.core.store import Result
 from corpus_assets.core.task import (
     LOOKUP_ROWS,
     Each,
@@ -35,6 +36,8 @@ from corpus_assets.ingest.purge import (
     origin_of,
     part_task,
     purge_part,
+    remember,
+    result_before,
     spelled_orders,
     standing_parts,
     under_orders,
@@ -163,6 +166,33 @@ def parts_under_orders(
     return planned
 
 
+def plan_key(pipeline: IngestPlanner, snapshot: str) -> tuple[str, str]:
+    """Files and orders. Every stage asks for these tasks, and comparing parts with new orders reads
+    their keys."""
+    return pipeline.snapshot_files(snapshot).content_hash, pipeline.suppressions.digest
+
+
+def results_before_purge(pipeline: IngestPlanner, snapshot: str) -> Sequence[Result]:
+    """Return the results of all parts, of those that orders filtered the ones before."""
+    tasks = pipeline.tasks(DOCUMENTS.name, snapshot)
+    notes = standing_parts(pipeline.store, (origin_of(task).base for task in tasks))
+    load = partial(pipeline.load, snapshot=snapshot)
+    others: dict[int, Result] = {}
+    for part, task in enumerate(tasks if notes else ()):
+        found = result_before(task, load, notes.get(origin_of(task).base))
+        if found is not None:
+            others[part] = found
+
+    def earlier(part: int, result: Result) -> Result:
+        return others.get(part, result)
+
+    return Each(earlier, pipeline.results(DOCUMENTS.name, snapshot))
+
+
+def remember_parts(pipeline: IngestPlanner, tasks: Sequence[Task]) -> None:
+    remember(pipeline.store, tasks, pipeline.suppressions)
+
+
 def run_documents(context: TaskContext) -> None:
     settings = context.task.settings
     if "skipped" in settings:
@@ -242,4 +272,7 @@ DOCUMENTS = Stage(
     writes=(files.DOCUMENTS, files.RECORDS),
     drops=DROPS,
     inputs=_inputs,
+    plan_key=plan_key,
+    after=remember_parts,
+    before_purge=results_before_purge,
 )

@@ -324,4 +324,5 @@ TOKENIZER = Stage(
             *("tokenizer.end_of_document", "tokenizer.pad", "calibrate_on"),
         ),
     ),
+    accept=refuse_failed,
 )

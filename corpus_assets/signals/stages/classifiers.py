@@ -456,7 +456,12 @@ CLASSIFIERS = Stage(
     reads_all=(files.CLASSIFIER_SAMPLE,),
     writes=(files.CLASSIFIER,),
     calibration=Calibration(
-        files.CLASSIFIER, _may_hold, classifier_files, is_model=True, asks=("classifiers.*",)
+        files.CLASSIFIER,
+        _may_hold,
+        classifier_files,
+        is_model=True,
+        is_by_name=True,
+        asks=("classifiers.*",),
     ),
     inputs=training_pins,
 )
