@@ -218,7 +218,7 @@ def test_what_a_part_sends_to_other_batches_stays_when_a_document_leaves(tmp_pat
 def test_batches_follow_the_version_of_signatures_since_rows_are_identified_by_their_texts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    graph: Any = SimpleNamespace(
+    pipeline: Any = SimpleNamespace(
         recipe=SimpleNamespace(clusters=ClusterSettings(), signatures=SignatureSettings()),
         rows=lambda file, snapshot: [35_000] * 300,
         results=lambda stage, snapshot: [],
@@ -226,7 +226,7 @@ def test_batches_follow_the_version_of_signatures_since_rows_are_identified_by_t
     exchanged = ClusterExchange("made", "clusters", files.SELECTION, lambda pipeline, name: [name])
 
     def planned() -> list[str]:
-        return [task.fingerprint for task in exchanged._plan_batches(graph, "S")]
+        return [task.fingerprint for task in exchanged._plan_batches(pipeline, "S")]
 
     before = planned()
     assert len(before) > 1
