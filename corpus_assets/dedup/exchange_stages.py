@@ -26,10 +26,9 @@ from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Each, Task, TaskContext
 from corpus_assets.dedup import exchange, signatures
-from corpus_assets.dedup.clusters import ClusterSettings
 from corpus_assets.dedup.parts import SIGNED_FILES, group_parts
 from corpus_assets.dedup.planner import DedupPlanner
-from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.dedup.window import key_tables
 
 DIRECT_KEYS = 1 << 26

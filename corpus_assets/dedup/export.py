@@ -19,7 +19,8 @@ from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError, RecipeError
 from corpus_assets.core.store import local_checked
 from corpus_assets.dedup.planner import DedupPlanner
-from corpus_assets.dedup.signatures import SignatureSettings, sign_in_batches
+from corpus_assets.dedup.settings import SignatureSettings
+from corpus_assets.dedup.signatures import sign_in_batches
 
 BYTE_ORDER = "<"
 """What `LeanMinHash.deserialize` has to be told, so that the file is the same on every machine."""

@@ -39,7 +39,8 @@ from corpus_assets.dedup.candidate_keys import CandidateKeys
 from corpus_assets.dedup.clusters import HeldRows
 from corpus_assets.dedup.kernels.buckets import band_keys
 from corpus_assets.dedup.planner import DedupPlanner
-from corpus_assets.dedup.signatures import SignatureSettings, parse_sketches
+from corpus_assets.dedup.settings import SignatureSettings
+from corpus_assets.dedup.signatures import parse_sketches
 from corpus_assets.text.characters import IGNORED, char_tables, nfkc, run_tables
 from corpus_assets.text.codepoints import code_points, text_buffers
 from corpus_assets.text.minhash import BINS

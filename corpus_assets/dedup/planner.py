@@ -3,8 +3,7 @@
 from typing import Protocol, TypeAlias
 
 from corpus_assets.core.planner import AnyRecipe, Planner
-from corpus_assets.dedup.clusters import ClusterSettings
-from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 
 
 class Selection(Protocol):

@@ -16,14 +16,14 @@ from corpus_assets.core.store import Output
 from corpus_assets.core.task import LOOKUP_ROWS, Each, Task, TaskContext, count, part_label, values
 from corpus_assets.dedup import clusters, signatures
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
-from corpus_assets.dedup.clusters import REASONS, ClusterSettings
+from corpus_assets.dedup.clusters import REASONS
 from corpus_assets.dedup.exchange import GroupClusters
 from corpus_assets.dedup.exchange_stages import ClusterExchange
 from corpus_assets.dedup.parts import SIGNED_FILES, group_parts, stored_parts, with_columns
 from corpus_assets.dedup.planner import DedupPlanner, DedupRecipe
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.dedup.signatures import (
     Signatures,
-    SignatureSettings,
     compute_signatures,
     parse_sketches,
     sketch_bytes,

@@ -17,8 +17,7 @@ from corpus_assets.core.identity import Name, Settings, digest, is_absent
 from corpus_assets.decontam.contamination import ContaminationSettings
 from corpus_assets.decontam.eval_index import EvalIndexSettings
 from corpus_assets.decontam.eval_suites import EvalSuite
-from corpus_assets.dedup.clusters import ClusterSettings
-from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.ingest.documents import IngestSettings
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.gates import CategoryLists

@@ -13,7 +13,6 @@ import pytest
 from corpus_assets.core import files
 from corpus_assets.core.exchange import range_name
 from corpus_assets.dedup import signatures
-from corpus_assets.dedup.clusters import ClusterSettings
 from corpus_assets.dedup.exchange import (
     GroupClusters,
     batch_numbers,
@@ -26,7 +25,7 @@ from corpus_assets.dedup.exchange import (
     pair_equal,
 )
 from corpus_assets.dedup.exchange_stages import ClusterExchange
-from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.dedup.window import cluster_window, key_tables
 from corpus_assets_tests.dedup.cluster_reference import Row, naive_clusters
 from corpus_assets_tests.dedup.test_clusters import SETTINGS, random_rows
