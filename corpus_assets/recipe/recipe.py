@@ -24,9 +24,8 @@ from corpus_assets.ingest.gates import CategoryLists
 from corpus_assets.recipe.evidence import EvidenceSettings
 from corpus_assets.select.groups import GroupBy, values_of
 from corpus_assets.select.rules import SelectionSettings
-from corpus_assets.shards.format import NARROW_IDS
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
-from corpus_assets.shards.pack import PackSettings
+from corpus_assets.shards.settings import NARROW_IDS, PackSettings
 from corpus_assets.signals.base import INSTALLED, SignalFamily
 from corpus_assets.signals.classifier import Name as ClassifierName
 from corpus_assets.signals.imported import Imported

@@ -3,7 +3,7 @@
 from typing import Protocol, TypeAlias
 
 from corpus_assets.core.planner import AnyRecipe, Planner
-from corpus_assets.shards.pack import PackSettings
+from corpus_assets.shards.settings import PackSettings
 
 
 class Shards(Protocol):

@@ -28,8 +28,8 @@ from corpus_assets.core.store import read_output
 from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
 from corpus_assets.shards import pack as route
 from corpus_assets.shards.format import build_shard, token_dtype
-from corpus_assets.shards.pack import PackSettings
 from corpus_assets.shards.planner import ShardsPlanner
+from corpus_assets.shards.settings import PackSettings
 from corpus_assets.shards.tokens import Encoder, TokenBatch, encoder_of
 
 GROUP_TOKENS = 1 << 27

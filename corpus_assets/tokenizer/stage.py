@@ -33,12 +33,8 @@ from corpus_assets.tokenizer.sample import (
     sides,
 )
 from corpus_assets.tokenizer.scripts import own_scripts
-from corpus_assets.tokenizer.train import (
-    VERSION,
-    TokenizerSettings,
-    load_pinned,
-    train_tokenizer,
-)
+from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.train import VERSION, load_pinned, train_tokenizer
 
 SAMPLE_ROWS = pa.schema(
     [
