@@ -62,8 +62,9 @@ from corpus_assets.core.task import (
 )
 from corpus_assets.dedup import exchange, exchange_stages, window
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
-from corpus_assets.dedup.clusters import MEMBERS, ClusterSettings
-from corpus_assets.dedup.signatures import SignatureSettings, parse_sketches, sketch_bytes
+from corpus_assets.dedup.clusters import MEMBERS
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
+from corpus_assets.dedup.signatures import parse_sketches, sketch_bytes
 from corpus_assets.text.minhash import BINS
 
 PART_ROWS = 35_000

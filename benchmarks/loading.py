@@ -35,7 +35,7 @@ from catalog.formats.manifest import (
 )
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.pack import PackSettings
+from corpus_assets.shards.settings import PackSettings
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
 
 PEER = Path(__file__).with_name("loading_peer.py")

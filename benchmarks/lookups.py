@@ -39,6 +39,7 @@ from synthetic_lineage import (
 
 from catalog.ask.documents import find_host, find_url, history
 from catalog.ask.tokens import trace
+from catalog.db.published import CONTENTS_NAME, FUNNEL, FUNNEL_FORMAT, dump_contents
 from catalog.db.registry import Registry
 from catalog.db.rows import (
     KeyRow,
@@ -51,7 +52,6 @@ from catalog.db.rows import (
     VersionRow,
 )
 from catalog.formats.key_files import TABLE_OF
-from catalog.formats.manifest import CONTENTS_NAME, FUNNEL, FUNNEL_FORMAT, dump_contents
 from catalog.formats.store import Store
 from catalog.formats.urls import host_key
 from catalog.lineage.lookups import records_by_host, records_by_id, records_by_url

@@ -27,8 +27,9 @@ import pyarrow as pa
 from machine import machine
 
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
-from corpus_assets.dedup.clusters import MEMBERS, ClusterSettings
-from corpus_assets.dedup.signatures import SignatureSettings, compute_signatures, sketch_bytes
+from corpus_assets.dedup.clusters import MEMBERS
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
+from corpus_assets.dedup.signatures import compute_signatures, sketch_bytes
 from corpus_assets.dedup.window import cluster_window
 from corpus_assets_tests.dedup.near_pairs import Page, edited, grams, in_frame, real_pages
 

@@ -15,7 +15,8 @@ import time
 import numpy as np
 from machine import machine
 
-from corpus_assets.shards.pack import PackSettings, lay
+from corpus_assets.shards.pack import lay
+from corpus_assets.shards.settings import PackSettings
 
 
 def main() -> None:

@@ -27,7 +27,8 @@ from corpus_assets.recipe.load import load_recipe
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
 from corpus_assets.signals.base import WordBreaks
-from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
+from corpus_assets.signals.stages.settings import SignalSettings
+from corpus_assets.signals.stages.signals import compute_signals
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.segment import SEGMENTER
 

@@ -24,8 +24,8 @@ from catalog.formats.manifest import FileRef, Group, Manifest, RecipeRef, ShardR
 from corpus_assets.core.schemas import CLUSTER_MEMBERS, DECISIONS, DOCUMENTS, FINAL_TEXT, RECORDS
 from corpus_assets.core.task import LOOKUP_ROWS, parquet_bytes
 from corpus_assets.shards.format import build_shard
-from corpus_assets.shards.pack import PackSettings
-from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, TokenBatch, TokenizerInfo
+from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD, PackSettings
+from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
 
 RECORDS_PER_PART = 35_000
 PARTS_PER_SHARD = 14

@@ -13,10 +13,11 @@ from itertools import product
 from machine import machine
 
 from corpus_assets.inspect.tokenizers import read_texts
-from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
+from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
 from corpus_assets.tokenizer.audit import Training, audit
 from corpus_assets.tokenizer.scripts import own_scripts
-from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.train import train_tokenizer
 
 
 def main() -> None:

@@ -23,7 +23,8 @@ os.environ |= {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 from tokenizers import Tokenizer
 
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.train import train_tokenizer
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -29,13 +29,11 @@ from corpus_assets.graph.run import (
     run_stage,
     snapshots_of,
 )
-from corpus_assets.ingest.purge import remember
 from corpus_assets.ingest.snapshots import SnapshotFiles
-from corpus_assets.ingest.stage import DOCUMENTS
+from corpus_assets.ingest.stage import DOCUMENTS, remember_parts
 from corpus_assets.session import Session, build_lease, refresh_orders
 from corpus_assets.stages import STAGES
 from corpus_assets.text.compiled import cache_folder
-from corpus_assets.tokenizer.stage import TOKENIZER
 from corpus_assets.versions.foreseen import warning_before_tokens
 from corpus_assets.versions.gates import release_if_passed
 from corpus_assets.versions.publish import is_published, lineage_rows, publish
@@ -387,12 +385,13 @@ def _is_recorded(pipeline: Pipeline, asset: str, snapshot: str | None, record: R
     last = record.last(asset, snapshot)
     if last is None:
         return False
-    if asset == TOKENIZER.asset and pipeline.pin_of(TOKENIZER.name) is None:
-        return False  # what its audit asks for is no part of what it holds
+    stage = pipeline.graph.assets[asset].last
+    if stage.accept is not None and pipeline.pin_of(stage.name, snapshot) is None:
+        return False  # what it is accepted by is no part of what it holds
     try:
         if last != content_hash(pipeline, asset, snapshot):
             return False
-        return pipeline.is_recorded(pipeline.graph.assets[asset].last.name, snapshot)
+        return pipeline.is_recorded(stage.name, snapshot)
     except MissingInput:
         return False
 
@@ -401,7 +400,7 @@ def _remember(session: Session) -> None:
     """Note the parts that no order touched: they are not compared again."""
     pipeline = session.pipeline
     for snapshot in pipeline.recipe.snapshots:
-        remember(pipeline.store, pipeline.tasks(DOCUMENTS.name, snapshot), pipeline.suppressions)
+        remember_parts(pipeline, pipeline.tasks(DOCUMENTS.name, snapshot))
 
 
 def _lineage(session: Session, made: Version) -> set[tuple[str, str]]:

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from corpus_assets.core.stage import File, Stage
+from corpus_assets.core.files import File
+from corpus_assets.core.stage import Stage
 from corpus_assets.stages import STAGES
 
 TARGET = Path(__file__).with_name("stages.md")

@@ -6,10 +6,10 @@ from typing import Any
 
 import yaml
 
+from catalog.db.published import FUNNEL, FUNNEL_FORMAT, load_counts, load_manifest
 from catalog.db.registry import Registry
 from catalog.db.rows import LineageRow, ShardRow
 from catalog.formats.canonical import changed_keys
-from catalog.formats.manifest import FUNNEL, FUNNEL_FORMAT, load_counts, load_manifest
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage, deletion, require_present
 

@@ -21,7 +21,7 @@ from typing import Any
 from sqlalchemy import URL
 
 from catalog.cli.terminal import plain
-from catalog.db.leases import process_name
+from catalog.db.processes import process_name
 from catalog.errors import CatalogError, QueryRefused
 from catalog.lineage.limits import SPILL, QueryLimits
 

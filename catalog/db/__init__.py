@@ -3,9 +3,10 @@
 __all__ = [
     "database",
     "judgements",
-    "leases",
     "models",
     "order_book",
+    "processes",
+    "published",
     "registry",
     "rows",
     "takedowns",

@@ -30,7 +30,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import NullPool
 
-from catalog.db import leases
+from catalog.db import fencing
 from catalog.db.rows import LeaseRow
 from catalog.errors import (
     CatalogBusy,
@@ -142,7 +142,7 @@ class Database:
         asked = clock()
         if self.leases and asked >= self._sure_until:
             with self.read() as connection:
-                left = leases.expect(connection, self.leases)
+                left = fencing.expect(connection, self.leases)
             self._sure_until = asked + min(left, SURE_S)
 
     @contextmanager
@@ -192,7 +192,7 @@ class Database:
                     connection.exec_driver_sql(
                         f"SELECT pg_advisory_xact_lock({WRITE_LOCK}, hashtext(current_schema()))"
                     )
-                leases.expect(connection, self.leases)
+                fencing.expect(connection, self.leases)
                 yield connection
 
     def _connected(self) -> Connection:

@@ -19,7 +19,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, exists, func, insert, select, update
 
-from catalog.db import leases
+from catalog.db import fencing
 from catalog.db.database import Database, batches, by_kind, timestamp
 from catalog.db.models import (
     Suppression,
@@ -229,7 +229,7 @@ class TakedownMethods:
         table = TakedownRequest.c
         with self.database.read() as connection:
             ran_out = table.claim_expires_at.is_(None) | (
-                table.claim_expires_at <= leases.now(connection)
+                table.claim_expires_at <= fencing.now(connection)
             )
             is_free = (table.status == "pending") | ((table.status == "running") & ran_out)
             wanted = pick(TakedownRequest, TakedownRow).where(is_free).order_by(table.id)
@@ -241,7 +241,7 @@ class TakedownMethods:
         Our own claims are extended, and one that ran out is taken from whoever had it.
         """
         with self.database.write() as connection:
-            moment = leases.now(connection)
+            moment = fencing.now(connection)
             free = []
             for row in _requests(connection, ids):
                 ran_out = row.claim_expires_at is None or row.claim_expires_at <= moment

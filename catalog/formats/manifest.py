@@ -1,18 +1,14 @@
-"""The files that say what a version is: its manifest, and `contents.json` beside it.
+"""The file that says what a version is: its manifest.
 
 `manifest.json` (which shards, with which tokenizer, in which mixture) is all that a trainer, the
 loader and the catalog need besides the shards. Its bytes are canonical (sorted keys, groups by id,
 shards by name), so equal versions have equal files and `digest` names the version's content.
-
-`contents.json` gives the SHA-256 of every other file in the version's folder, and digests of the
-version's rows in the registry. Rows count by content and not by path, so equal versions have equal
-files; the registry holds the digest of the file itself.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -25,11 +21,7 @@ from pydantic import (
 )
 
 from catalog.errors import PathRefused, StoreFileError
-from catalog.formats.canonical import digest
-from catalog.formats.store import Store, relative_path
-
-if TYPE_CHECKING:
-    from catalog.db.rows import ArtifactRow, KeyRow, LineageRow, VersionRow
+from catalog.formats.store import relative_path
 
 Format = Literal["corpus-assets/manifest/1", "corpus-assets/manifest/2"]
 FORMAT: Format = "corpus-assets/manifest/1"
@@ -228,112 +220,3 @@ def parse_manifest(content: bytes, name: str = "manifest.json") -> Manifest:
         raise StoreFileError(
             f"{name} is not valid at {place}: {first['msg']}; fetch it again or rebuild the version"
         ) from error
-
-
-def load_manifest(store: Store, version: "VersionRow") -> Manifest:
-    """Return the manifest, refused when its bytes or its form are not what was published."""
-    data = store.read_verified(version.manifest_path, version.manifest_sha256)
-    return parse_manifest(data, version.manifest_path)
-
-
-# Contents.json.
-
-
-CONTENTS_FORMAT = "corpus-assets/contents/1"
-CONTENTS_NAME = "contents.json"
-THRESHOLDS = "thresholds.json"
-THRESHOLDS_FORMAT = "corpus-assets/thresholds/2"
-"""A file in a version's folder: what each threshold of its selection would keep at other values."""
-FUNNEL = "funnel.json"
-FUNNEL_FORMAT = "corpus-assets/funnel/1"
-"""Another: how many records came in, and how many each stage dropped, by reason."""
-
-Contents = Mapping[str, Any]
-
-
-def dump_contents(
-    version: str,
-    files: Mapping[str, str],
-    lineage: Sequence["LineageRow"],
-    keys: Sequence["KeyRow"],
-) -> bytes:
-    """Return the file's bytes; `files` maps names in the version's folder to their SHA-256."""
-    body = {"format": CONTENTS_FORMAT, "version": version, "files": dict(files)}
-    return json.dumps(body | {"rows": _rows(lineage, keys)}, indent=1, sort_keys=True).encode()
-
-
-def contents_path(version: "VersionRow") -> str:
-    return f"{version.manifest_path.rpartition('/')[0]}/{CONTENTS_NAME}"
-
-
-def parse_contents(data: bytes, path: str) -> Contents:
-    """Read the file's bytes; `path` is for the message when it is not one."""
-    try:
-        body = json.loads(data)
-        if body["format"] != CONTENTS_FORMAT:
-            raise StoreFileError(
-                f"{path} has format {body['format']!r}, this package reads {CONTENTS_FORMAT!r}: "
-                "use the corpus-assets that wrote it"
-            )
-        return {name: dict(body[name]) for name in ("files", "rows")}
-    except (KeyError, TypeError, ValueError) as error:
-        raise StoreFileError(f"{path} does not list a version's contents: {error!r}") from error
-
-
-def load_counts(
-    store: Store, version: "VersionRow", name: str, expected: str
-) -> dict[str, Any] | None:
-    """Read a JSON file that was published with a version, in the format that is expected; None
-    where it was published without."""
-    if version.contents_sha256 is None:
-        return None
-    path = contents_path(version)
-    listed = parse_contents(store.read_verified(path, version.contents_sha256), path)["files"]
-    if name not in listed:
-        return None
-    path = f"{path.rpartition('/')[0]}/{name}"
-    body: dict[str, Any] = json.loads(store.read_verified(path, listed[name]))
-    if body["format"] != expected:
-        raise StoreFileError(
-            f"{path} has format {body['format']!r}, this package reads {expected!r}: use the "
-            "corpus-assets that wrote it"
-        )
-    return body
-
-
-def altered_rows(
-    contents: Contents, lineage: Sequence["LineageRow"], keys: Sequence["KeyRow"]
-) -> Iterator[tuple[str, str]]:
-    """Yield (table, what is wrong) for the registry's rows of a version that are not as
-    published."""
-    for table, found in _rows(lineage, keys).items():
-        if found != contents["rows"].get(table):
-            yield (
-                table,
-                f"the rows of the version have digest {found}, published were "
-                f"{contents['rows'].get(table)}: the registry was changed; restore it from a backup",
-            )
-
-
-def _rows(lineage: Sequence["LineageRow"], keys: Sequence["KeyRow"]) -> dict[str, str]:
-    files = [[r.table_name, r.snapshot, r.part, r.shard, r.sha256, r.rows] for r in lineage]
-    sidecars = [[r.kind, r.snapshot, r.sha256, r.bytes, r.rows] for r in keys]
-    return {
-        "version_lineage": digest(sorted(files, key=json.dumps)),
-        "version_keys": digest(sorted(sidecars, key=json.dumps)),
-    }
-
-
-def inconsistent_artifacts(artifacts: Iterable["ArtifactRow"]) -> Iterator[tuple[str, str]]:
-    """Yield (folder, what is wrong) for rows of artifacts that contradict themselves."""
-    for row in artifacts:
-        folder = f"artifacts/{row.stage}/{row.fingerprint}"
-        if digest({out.name: out.sha256 for out in row.outputs}) != row.content_hash:
-            yield (
-                folder,
-                "its outputs in the registry do not have its content hash: the registry was "
-                "changed; restore it from a backup",
-            )
-        for out in row.outputs:
-            if out.path != f"{folder}/{out.name}":
-                yield folder, f"the registry has its output {out.name} at {out.path}"

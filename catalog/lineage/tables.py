@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import duckdb
 import pyarrow as pa
 
-from catalog.db.leases import process_name
+from catalog.db.processes import process_name
 from catalog.db.registry import Registry
 from catalog.db.rows import LINEAGE_TABLES, LineageRow, ShardRow, VersionRow
 from catalog.errors import LineageBroken, StoreFileError, VersionDeleted
@@ -256,7 +256,7 @@ class Lineage(DuckTables):
     @cached_property
     def manifest(self) -> "Manifest":
         """The version's manifest."""
-        from catalog.formats.manifest import load_manifest
+        from catalog.db.published import load_manifest
 
         return load_manifest(self.store, self.version)
 

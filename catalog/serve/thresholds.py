@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
+from catalog.db.published import THRESHOLDS, THRESHOLDS_FORMAT, load_counts
 from catalog.db.rows import VersionRow
 from catalog.errors import CatalogError
-from catalog.formats.manifest import THRESHOLDS, THRESHOLDS_FORMAT, load_counts
 from catalog.formats.store import Store
 
 ABOVE = {("min", False): "at least", ("min", True): "more than",

@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog.db.published import load_manifest
 from catalog.db.registry import Registry
 from catalog.db.rows import KeyRow, LineageRow, ShardRow, VersionRow
 from catalog.errors import CatalogError, StoreFileError
-from catalog.formats.manifest import Manifest, ShardRef, load_manifest
+from catalog.formats.manifest import Manifest, ShardRef
 from catalog.formats.order_book import FOLDER
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage, require_present

@@ -45,9 +45,10 @@ from corpus_assets.scrub.settings import (
     TOO_MUCH,
     Finding,
     ScrubSettings,
+    TextHashList,
     drop_reason,
 )
-from corpus_assets.scrub.text_hashes import LISTED, HashList, TextHashList
+from corpus_assets.scrub.text_hashes import LISTED, HashList
 from corpus_assets.scrub.texts import personal_data
 from corpus_assets.signals import TextStep
 from corpus_assets.signals.sentences import SentenceCut, sentences_of

@@ -4,11 +4,12 @@ Every stage of this room looks at the documents that are left, and asks here whi
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from corpus_assets.clean.edits import Left
+from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.core import files
 from corpus_assets.core.decisions import Drop
 from corpus_assets.core.store import Output
@@ -16,10 +17,7 @@ from corpus_assets.core.task import Each, TaskContext
 from corpus_assets.decontam.stage import Judged, judged, verdict_inputs
 from corpus_assets.dedup.clusters import REASONS
 from corpus_assets.signals import TextStep
-from corpus_assets.signals.stages.signals import SignalSettings
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.signals.stages.settings import SignalSettings
 
 FATE_FILES = (
     files.DOCUMENTS,
@@ -46,19 +44,19 @@ KEPT_KEYS = (
 one document keeps for all must not be cut where another threshold drops that document."""
 
 
-def fate_inputs(graph: "Pipeline", snapshot: str) -> Sequence[dict[str, Output]]:
+def fate_inputs(pipeline: CleanPlanner, snapshot: str) -> Sequence[dict[str, Output]]:
     """Return what says, for each part, which of its documents the stages before cleaning drop."""
     return Each(
         lambda _, selected, members, hits: {"selection": selected, "members": members} | hits,
-        graph.parts(files.SELECTION, snapshot),
-        files.MEMBERS.of_parts(graph.results(files.MEMBERS.stage, snapshot)),
-        verdict_inputs(graph, snapshot),
+        pipeline.parts(files.SELECTION, snapshot),
+        files.MEMBERS.of_parts(pipeline.results(files.MEMBERS.stage, snapshot)),
+        verdict_inputs(pipeline, snapshot),
     )
 
 
-def step_settings(graph: "Pipeline") -> dict[str, Any]:
+def step_settings(pipeline: CleanPlanner) -> dict[str, Any]:
     """Return the families that rewrite text before it is cleaned."""
-    steps = SignalSettings(families=graph.recipe.signals.text_steps())
+    steps = SignalSettings(families=pipeline.recipe.signals.text_steps())
     if not steps.families:
         return {}
     return {"steps": steps.model_dump(mode="json"), "step_versions": steps.identity()}
@@ -76,6 +74,18 @@ def with_texts(table: pa.Table, left: Sequence[Left]) -> pa.Table:
     return table.select(["doc_id", "fetched_at"]).append_column("text", texts)
 
 
+def cluster_keepers(context: TaskContext, chosen: pa.Table) -> dict[int, bytes]:
+    """Rows that go as duplicates, each with the id of the document that its cluster keeps. One that
+    the selection drops goes for that."""
+    reasons = chosen["reason"].to_pylist()
+    members = context.table("members", ["row", "kept", "kept_doc_id"]).to_pylist()
+    return {
+        member["row"]: member["kept_doc_id"]
+        for member in members
+        if not member["kept"] and reasons[member["row"]] is None
+    }
+
+
 def drops_before_cleaning(
     context: TaskContext, chosen: pa.Table, hits: Judged | None = None
 ) -> dict[int, Drop]:
@@ -84,8 +94,8 @@ def drops_before_cleaning(
     for member in context.table("members").to_pylist():
         if not member["kept"]:
             detail = f"{member['kind']} of {member['kept_doc_id'].hex()}"
-            drops[member["row"]] = Drop("clusters", REASONS[member["kind"]], detail)
+            drops[member["row"]] = Drop(files.MEMBERS.stage, REASONS[member["kind"]], detail)
     for row, reason in enumerate(chosen["reason"].to_pylist()):
         if reason is not None:
-            drops[row] = Drop("selection", reason)
+            drops[row] = Drop(files.SELECTION.stage, reason)
     return drops

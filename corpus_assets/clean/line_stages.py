@@ -7,7 +7,7 @@ snapshot, lines are counted by ranges of their keys, and keepers are chosen in o
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,11 +17,13 @@ from corpus_assets.clean.clean_text import rewritten
 from corpus_assets.clean.fates import (
     FATE_FILES,
     KEPT_KEYS,
+    cluster_keepers,
     drops_before_cleaning,
     fate_inputs,
     step_settings,
     text_steps,
 )
+from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.core import files
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.exchange import (
@@ -34,169 +36,171 @@ from corpus_assets.core.exchange import (
     table_ranges,
     write_ranges,
 )
+from corpus_assets.core.files import File
 from corpus_assets.core.schemas import DOC_ID
-from corpus_assets.core.stage import Calibration, File, Scope, Stage
+from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Each, Task, TaskContext, parquet_bytes, part_label
 from corpus_assets.decontam.stage import verdict_settings
 
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
-
-def plan_line_keys(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    settings = _settings(graph, "domains", "min_chars", "bucket") | step_settings(graph)
-    texts = graph.parts(files.DOCUMENTS, snapshot)
+def plan_line_keys(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
+    settings = _settings(pipeline, "domains", "min_chars", "bucket") | step_settings(pipeline)
+    texts = pipeline.parts(files.DOCUMENTS, snapshot)
     inputs = Each(lambda _, documents: {"documents": documents}, texts)
-    return _part_tasks(graph, snapshot, LINE_KEYS, settings, inputs)
+    return _part_tasks(pipeline, snapshot, LINE_KEYS, settings, inputs)
 
 
-def plan_line_counts(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
+def plan_line_counts(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
     return _part_tasks(
-        graph, snapshot, LINE_COUNTS, verdict_settings(graph), _line_inputs(graph, snapshot)
+        pipeline,
+        snapshot,
+        LINE_COUNTS,
+        verdict_settings(pipeline),
+        _line_inputs(pipeline, snapshot),
     )
 
 
-def plan_line_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    if _is_pinned(graph, snapshot):
+def plan_line_groups(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
+    if _is_pinned(pipeline, snapshot):
         return []
     counted = {
-        "lines": graph.parts(files.LINE_COUNTS, snapshot),
-        "buckets": graph.parts(files.BUCKET_COUNTS, snapshot),
+        "lines": pipeline.parts(files.LINE_COUNTS, snapshot),
+        "buckets": pipeline.parts(files.BUCKET_COUNTS, snapshot),
     }
-    settings = {"ranges": _ranges(graph, snapshot), "by": _by(graph)}
+    settings = {"ranges": _ranges(pipeline, snapshot), "by": _by(pipeline)}
     return plan_groups(LINE_GROUPS, snapshot, settings, counted)
 
 
-def plan_line_ranges(graph: "Pipeline", snapshot: str) -> list[Task]:
-    if _is_pinned(graph, snapshot):
+def plan_line_ranges(pipeline: CleanPlanner, snapshot: str) -> list[Task]:
+    if _is_pinned(pipeline, snapshot):
         return []
-    groups = graph.results(files.LINE_GROUPS.stage, snapshot)
-    ranges = _ranges(graph, snapshot) if groups else 0
-    return plan_ranges(LINE_RANGES, snapshot, _repeated(graph), graph.store, groups, ranges)
+    groups = pipeline.results(files.LINE_GROUPS.stage, snapshot)
+    ranges = _ranges(pipeline, snapshot) if groups else 0
+    return plan_ranges(LINE_RANGES, snapshot, _repeated(pipeline), pipeline.store, groups, ranges)
 
 
-def plan_common_lines(graph: "Pipeline", snapshot: str) -> list[Task]:
-    if _is_pinned(graph, snapshot):
+def plan_common_lines(pipeline: CleanPlanner, snapshot: str) -> list[Task]:
+    if _is_pinned(pipeline, snapshot):
         return []
-    ranges = graph.parts(files.LINE_RANGES, snapshot)
+    ranges = pipeline.parts(files.LINE_RANGES, snapshot)
     if ranges:
         return [COMMON_LINES.task({}, _numbered(ranges), label=snapshot)]
     counted = (files.LINE_COUNTS, files.BUCKET_COUNTS)
-    return _merging_task(graph, snapshot, COMMON_LINES, counted, _repeated(graph))
+    return _merging_task(pipeline, snapshot, COMMON_LINES, counted, _repeated(pipeline))
 
 
-def _repeated(graph: "Pipeline") -> dict[str, Any]:
-    return _settings(graph, "min_documents", "min_share")
+def _repeated(pipeline: CleanPlanner) -> dict[str, Any]:
+    return _settings(pipeline, "min_documents", "min_share")
 
 
-def _ranges(graph: "Pipeline", snapshot: str) -> int:
-    return range_count(sum(part.rows for part in graph.parts(files.LINE_COUNTS, snapshot)))
+def _ranges(pipeline: CleanPlanner, snapshot: str) -> int:
+    return range_count(sum(part.rows for part in pipeline.parts(files.LINE_COUNTS, snapshot)))
 
 
-def _by(graph: "Pipeline") -> str:
+def _by(pipeline: CleanPlanner) -> str:
     """Name the column whose ranges lines are counted in."""
-    is_by_host = graph.recipe.clean_text.boilerplate.bucket == "host"
+    is_by_host = pipeline.recipe.clean_text.boilerplate.bucket == "host"
     return "bucket" if is_by_host else "line_key"
 
 
-def plan_line_candidates(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    common = _common(graph, snapshot)
-    inputs = Each(lambda _, own: own | common, _line_inputs(graph, snapshot))
-    return _part_tasks(graph, snapshot, LINE_CANDIDATES, verdict_settings(graph), inputs)
+def plan_line_candidates(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
+    common = _common(pipeline, snapshot)
+    inputs = Each(lambda _, own: own | common, _line_inputs(pipeline, snapshot))
+    return _part_tasks(pipeline, snapshot, LINE_CANDIDATES, verdict_settings(pipeline), inputs)
 
 
-def plan_candidate_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    if _is_pinned(graph, snapshot):
+def plan_candidate_groups(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
+    if _is_pinned(pipeline, snapshot):
         return []
-    found = {"candidates": graph.parts(files.LINE_CANDIDATES, snapshot)}
-    settings = {"ranges": _keeper_ranges(graph, snapshot)}
+    found = {"candidates": pipeline.parts(files.LINE_CANDIDATES, snapshot)}
+    settings = {"ranges": _keeper_ranges(pipeline, snapshot)}
     return plan_groups(CANDIDATE_GROUPS, snapshot, settings, found)
 
 
-def plan_keeper_ranges(graph: "Pipeline", snapshot: str) -> list[Task]:
-    if _is_pinned(graph, snapshot):
+def plan_keeper_ranges(pipeline: CleanPlanner, snapshot: str) -> list[Task]:
+    if _is_pinned(pipeline, snapshot):
         return []
-    groups = graph.results(files.CANDIDATE_GROUPS.stage, snapshot)
-    ranges = _keeper_ranges(graph, snapshot) if groups else 0
-    common = graph.parts(files.LINE_RANGES, snapshot)
+    groups = pipeline.results(files.CANDIDATE_GROUPS.stage, snapshot)
+    ranges = _keeper_ranges(pipeline, snapshot) if groups else 0
+    common = pipeline.parts(files.LINE_RANGES, snapshot)
     return plan_ranges(
         KEEPER_RANGES,
         snapshot,
-        _left(graph),
-        graph.store,
+        _left(pipeline),
+        pipeline.store,
         groups,
         ranges,
-        lambda number: {"common": common[number]} if ranges > 1 else _common(graph, snapshot),
+        lambda number: {"common": common[number]} if ranges > 1 else _common(pipeline, snapshot),
     )
 
 
-def plan_boilerplate(graph: "Pipeline", snapshot: str) -> list[Task]:
-    if _is_pinned(graph, snapshot):
+def plan_boilerplate(pipeline: CleanPlanner, snapshot: str) -> list[Task]:
+    if _is_pinned(pipeline, snapshot):
         return []
-    ranges = graph.parts(files.KEEPER_RANGES, snapshot)
+    ranges = pipeline.parts(files.KEEPER_RANGES, snapshot)
     if ranges:
         return [BOILERPLATE.task({}, _numbered(ranges), label=snapshot)]
-    common = _common(graph, snapshot)
+    common = _common(pipeline, snapshot)
     return _merging_task(
-        graph, snapshot, BOILERPLATE, (files.LINE_CANDIDATES,), _left(graph), common
+        pipeline, snapshot, BOILERPLATE, (files.LINE_CANDIDATES,), _left(pipeline), common
     )
 
 
-def _keeper_ranges(graph: "Pipeline", snapshot: str) -> int:
-    return _ranges(graph, snapshot) if _by(graph) == "bucket" else 1
+def _keeper_ranges(pipeline: CleanPlanner, snapshot: str) -> int:
+    return _ranges(pipeline, snapshot) if _by(pipeline) == "bucket" else 1
 
 
-def _left(graph: "Pipeline") -> dict[str, Any]:
-    return {"min_chars": graph.recipe.clean_text.min_chars}
+def _left(pipeline: CleanPlanner) -> dict[str, Any]:
+    return {"min_chars": pipeline.recipe.clean_text.min_chars}
 
 
-def _is_pinned(graph: "Pipeline", snapshot: str) -> bool:
-    return graph.pin_of(files.BOILERPLATE.stage, snapshot) is not None
+def _is_pinned(pipeline: CleanPlanner, snapshot: str) -> bool:
+    return pipeline.pin_of(files.BOILERPLATE.stage, snapshot) is not None
 
 
 def _numbered(ranges: Sequence[Output]) -> dict[str, Output]:
     return {f"ranges/{number:05d}": output for number, output in enumerate(ranges)}
 
 
-def _settings(graph: "Pipeline", *names: str) -> dict[str, Any]:
+def _settings(pipeline: CleanPlanner, *names: str) -> dict[str, Any]:
     """Those that can change what a node makes; the others keep their defaults there."""
-    body = graph.recipe.clean_text.boilerplate.identity()
+    body = pipeline.recipe.clean_text.boilerplate.identity()
     return {"boilerplate": {name: body[name] for name in names}}
 
 
-def _common(graph: "Pipeline", snapshot: str) -> dict[str, Output]:
-    if _is_pinned(graph, snapshot):
+def _common(pipeline: CleanPlanner, snapshot: str) -> dict[str, Output]:
+    if _is_pinned(pipeline, snapshot):
         return {}
-    (common,) = graph.parts(files.COMMON_LINES, snapshot)
+    (common,) = pipeline.parts(files.COMMON_LINES, snapshot)
     return {"common": common}
 
 
-def _line_inputs(graph: "Pipeline", snapshot: str) -> Sequence[dict[str, Output]]:
-    if _is_pinned(graph, snapshot):
+def _line_inputs(pipeline: CleanPlanner, snapshot: str) -> Sequence[dict[str, Output]]:
+    if _is_pinned(pipeline, snapshot):
         return []
     return Each(
         lambda _, documents, keys, fates: {"documents": documents, "line_keys": keys} | fates,
-        graph.parts(files.DOCUMENTS, snapshot),
-        graph.parts(files.LINE_KEYS, snapshot),
-        fate_inputs(graph, snapshot),
+        pipeline.parts(files.DOCUMENTS, snapshot),
+        pipeline.parts(files.LINE_KEYS, snapshot),
+        fate_inputs(pipeline, snapshot),
     )
 
 
 def _part_tasks(
-    graph: "Pipeline",
+    pipeline: CleanPlanner,
     snapshot: str,
     stage: Stage,
     settings: dict[str, Any],
     inputs: Sequence[dict[str, Output]],
 ) -> Sequence[Task]:
-    if _is_pinned(graph, snapshot):
+    if _is_pinned(pipeline, snapshot):
         return []
     return Each(lambda i, own: stage.task(settings, own, label=part_label(snapshot, i)), inputs)
 
 
 def _merging_task(
-    graph: "Pipeline",
+    pipeline: CleanPlanner,
     snapshot: str,
     stage: Stage,
     before: Sequence[File],
@@ -206,7 +210,7 @@ def _merging_task(
     inputs = {
         f"parts/{i:05d}/{file.removesuffix('.parquet')}": output
         for file in before
-        for i, output in enumerate(graph.parts(file, snapshot))
+        for i, output in enumerate(pipeline.parts(file, snapshot))
     }
     return [stage.task(settings, inputs | (shared or {}), label=snapshot)]
 
@@ -297,15 +301,12 @@ def _kept(context: TaskContext, candidates: Iterator[pa.Table]) -> pa.Table:
 
 def _stand_for(context: TaskContext, ids: pa.ChunkedArray) -> pa.ChunkedArray:
     """For each document the kept one of its cluster; null where another stage dropped it."""
-    drops = drops_before_cleaning(context, context.table("selection", ["reason"]))
+    chosen = context.table("selection", ["reason"])
     kept: list[bytes | None] = ids.to_pylist()
-    for row in drops:
+    for row in drops_before_cleaning(context, chosen):
         kept[row] = None
-    members = context.table("members", ["row", "kept", "kept_doc_id"])
-    for member in members.to_pylist():
-        drop = drops.get(member["row"])
-        if drop is not None and drop.stage == "clusters":
-            kept[member["row"]] = member["kept_doc_id"]
+    for row, keeper in cluster_keepers(context, chosen).items():
+        kept[row] = keeper
     return pa.chunked_array([pa.array(kept, DOC_ID)])
 
 
@@ -419,9 +420,9 @@ BOILERPLATE = Stage(
         files.BOILERPLATE,
         "64-bit hashes of lines that many documents of a host share, and the ids of documents that "
         "keep one; no text",
-        lambda graph: {
-            f"boilerplate/{snapshot}": graph.calibration(files.BOILERPLATE, snapshot)
-            for snapshot in graph.recipe.snapshots
+        lambda pipeline: {
+            f"boilerplate/{snapshot}": pipeline.calibration(files.BOILERPLATE, snapshot)
+            for snapshot in pipeline.recipe.snapshots
         },
         asks=KEPT_KEYS,
         follows=("quality_cutoffs", "common_items"),

@@ -2,7 +2,7 @@
 that is too much, and whether all of it really stands elsewhere."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +11,10 @@ import pyarrow.compute as pc
 from corpus_assets.clean.boilerplate import Boilerplate, placed_keys
 from corpus_assets.clean.clean_text import LOSSES, emptied_numbers
 from corpus_assets.clean.kernels.line_kinds import KINDS
+from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.core import files
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.task import read_table
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
 HOST_LOSSES = pa.schema(
     [
@@ -65,11 +63,11 @@ def host_losses(hosts: pa.ChunkedArray, decisions: pa.Table, final: pa.Table) ->
     return _summed([kept.cast(HOST_LOSSES), emptied.cast(HOST_LOSSES)])
 
 
-def snapshot_losses(graph: "Pipeline", snapshot: str) -> pa.Table:
+def snapshot_losses(pipeline: CleanPlanner, snapshot: str) -> pa.Table:
     """Return schema HOST_LOSSES of a snapshot, the largest losses first."""
     found, waiting = HOST_LOSSES.empty_table(), list[pa.Table]()
-    for part in graph.parts(files.LOSSES, snapshot):
-        waiting.append(read_table(graph.store, part))
+    for part in pipeline.parts(files.LOSSES, snapshot):
+        waiting.append(read_table(pipeline.store, part))
         if len(waiting) == SUMMED_AT_ONCE:
             found, waiting = _summed([found, *waiting]), []
     found = _summed([found, *waiting])
@@ -102,34 +100,34 @@ class CutLines(NamedTuple):
     removed: int  # those whose keeper is not in the snapshot any more
 
 
-def cut_lines(graph: "Pipeline", snapshot: str) -> CutLines:
+def cut_lines(pipeline: CleanPlanner, snapshot: str) -> CutLines:
     """Sum what became of the repeated lines of a snapshot."""
     cut, kept = np.empty(0, np.uint64), np.empty(0, np.uint64)
     lines = np.zeros(len(KINDS), np.int64)
-    for part in graph.parts(files.CUT_LINES, snapshot):
-        table = read_table(graph.store, part)
+    for part in pipeline.parts(files.CUT_LINES, snapshot):
+        table = read_table(pipeline.store, part)
         cut = np.union1d(cut, _items(table["cut"]))
         kept = np.union1d(kept, _items(table["kept"]))
         lines += _items(table["lines"]).reshape(-1, len(KINDS)).sum(axis=0)
     gone = np.setdiff1d(cut, kept)
-    found = _where_keepers_are(graph, snapshot, gone.tolist()) if len(gone) else (0, 0, 0)
+    found = _where_keepers_are(pipeline, snapshot, gone.tolist()) if len(gone) else (0, 0, 0)
     return CutLines(dict(zip(KINDS, lines.tolist(), strict=True)), *found)
 
 
 def _where_keepers_are(
-    graph: "Pipeline", snapshot: str, gone: Sequence[int]
+    pipeline: CleanPlanner, snapshot: str, gone: Sequence[int]
 ) -> tuple[int, int, int]:
     """Of lines that no final text has: how many should be there (a document that is left was to
     keep them, or none was), whose keeper cleaning dropped, and whose keeper is gone."""
-    table = read_table(graph.store, graph.calibration(files.BOILERPLATE, snapshot))
+    table = read_table(pipeline.store, pipeline.calibration(files.BOILERPLATE, snapshot))
     keepers: dict[int, set[bytes]] = {}
     for key, keeper in Boilerplate.of(table).keepers:
         keepers.setdefault(key, set()).add(keeper)
     of_line = [set().union(*(keepers.get(key, ()) for key in placed_keys(one))) for one in gone]
     asked = pa.array(sorted(set().union(*of_line)), DOC_ID)
     is_kept: dict[bytes, bool] = {}  # False: dropped by cleaning
-    for part in graph.parts(files.DECISIONS, snapshot):
-        told = read_table(graph.store, part, ["doc_id", "stage", "kept"])
+    for part in pipeline.parts(files.DECISIONS, snapshot):
+        told = read_table(pipeline.store, part, ["doc_id", "stage", "kept"])
         for row in told.filter(pc.is_in(told["doc_id"], asked)).to_pylist():
             if row["kept"] or row["stage"] == "clean_text":
                 is_kept[row["doc_id"]] = row["kept"]

@@ -5,7 +5,6 @@ bound does not run it again.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +12,7 @@ import pyarrow as pa
 from corpus_assets.clean.clean_text import SENTENCE, Cuts, rewritten
 from corpus_assets.clean.edits import BATCH_DOCUMENTS, places_in_extracted
 from corpus_assets.clean.fates import step_settings, text_steps
+from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.core import files
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.stage import Scope, Stage
@@ -20,11 +20,8 @@ from corpus_assets.core.store import Output
 from corpus_assets.core.task import Each, Task, TaskContext, part_label
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.sentences import SentenceCut, score_sentences
+from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signal_models import model_files, signal_models
-from corpus_assets.signals.stages.signals import SignalSettings
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
 VERSION = 1
 
@@ -32,13 +29,13 @@ SCORED = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("score
 """Sentences of a document, in characters of its extracted text."""
 
 
-def plan_sentence_scores(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    families = _families(graph, snapshot)
+def plan_sentence_scores(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
+    families = _families(pipeline, snapshot)
     if not families.families:
         return []
     settings = {"scores": families.model_dump(mode="json"), "score_versions": families.identity()}
-    settings |= step_settings(graph)
-    shared, extra, params = signal_models(graph, families.needs())
+    settings |= step_settings(pipeline)
+    shared, extra, params = signal_models(pipeline, families.needs())
     return Each(
         lambda i, documents: SENTENCE_SCORES.task(
             settings,
@@ -47,22 +44,22 @@ def plan_sentence_scores(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
             params,
             label=part_label(snapshot, i),
         ),
-        graph.parts(files.DOCUMENTS, snapshot),
+        pipeline.parts(files.DOCUMENTS, snapshot),
     )
 
 
-def sentence_inputs(graph: "Pipeline", snapshot: str) -> Sequence[dict[str, Output]]:
+def sentence_inputs(pipeline: CleanPlanner, snapshot: str) -> Sequence[dict[str, Output]]:
     """Return what cleaning reads of it for each part, where the recipe cuts sentences."""
-    if not _families(graph, snapshot).families:
-        return Each(lambda *_: {}, graph.parts(files.DOCUMENTS, snapshot))
+    if not _families(pipeline, snapshot).families:
+        return Each(lambda *_: {}, pipeline.parts(files.DOCUMENTS, snapshot))
     return Each(
-        lambda _, scores: {"sentences": scores}, graph.parts(files.SENTENCE_SCORES, snapshot)
+        lambda _, scores: {"sentences": scores}, pipeline.parts(files.SENTENCE_SCORES, snapshot)
     )
 
 
-def _families(graph: "Pipeline", snapshot: str) -> SignalSettings:
-    domain = graph.recipe.source_of(snapshot).domain
-    cuts = graph.recipe.clean_text.sentences
+def _families(pipeline: CleanPlanner, snapshot: str) -> SignalSettings:
+    domain = pipeline.recipe.source_of(snapshot).domain
+    cuts = pipeline.recipe.clean_text.sentences
     return SignalSettings(families=tuple(one.family() for one in cuts if one.applies_to(domain)))
 
 

@@ -5,7 +5,7 @@ snapshot has many parts, prints and grams are exchanged by ranges of their hashe
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,6 +21,7 @@ from corpus_assets.clean.fates import (
     text_steps,
     with_texts,
 )
+from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
 from corpus_assets.core import files
 from corpus_assets.core.exchange import (
@@ -32,116 +33,118 @@ from corpus_assets.core.exchange import (
     table_ranges,
     write_ranges,
 )
-from corpus_assets.core.stage import Calibration, File, Scope, Stage
+from corpus_assets.core.files import File
+from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
 from corpus_assets.decontam.stage import verdict_settings
 
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
+
+def plan_span_prints(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
+    return _part_tasks(pipeline, snapshot, SPAN_PRINTS, {})
 
 
-def plan_span_prints(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    return _part_tasks(graph, snapshot, SPAN_PRINTS, {})
+def plan_print_groups(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
+    return _group_tasks(pipeline, snapshot, PRINT_GROUPS, files.SPAN_PRINTS)
 
 
-def plan_print_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    return _group_tasks(graph, snapshot, PRINT_GROUPS, files.SPAN_PRINTS)
+def plan_print_ranges(pipeline: CleanPlanner, snapshot: str) -> list[Task]:
+    return _range_tasks(pipeline, snapshot, PRINT_RANGES, files.PRINT_GROUPS, files.SPAN_PRINTS)
 
 
-def plan_print_ranges(graph: "Pipeline", snapshot: str) -> list[Task]:
-    return _range_tasks(graph, snapshot, PRINT_RANGES, files.PRINT_GROUPS, files.SPAN_PRINTS)
+def plan_common_prints(pipeline: CleanPlanner, snapshot: str) -> list[Task]:
+    return _merging_task(pipeline, snapshot, COMMON_PRINTS, files.SPAN_PRINTS, files.PRINT_RANGES)
 
 
-def plan_common_prints(graph: "Pipeline", snapshot: str) -> list[Task]:
-    return _merging_task(graph, snapshot, COMMON_PRINTS, files.SPAN_PRINTS, files.PRINT_RANGES)
-
-
-def plan_span_grams(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    if not _is_asked(graph, snapshot):
+def plan_span_grams(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
+    if not _is_asked(pipeline, snapshot):
         return []
-    (prints,) = graph.parts(files.COMMON_PRINTS, snapshot)
-    return _part_tasks(graph, snapshot, SPAN_GRAMS, {"prints": prints})
+    (prints,) = pipeline.parts(files.COMMON_PRINTS, snapshot)
+    return _part_tasks(pipeline, snapshot, SPAN_GRAMS, {"prints": prints})
 
 
-def plan_gram_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    return _group_tasks(graph, snapshot, GRAM_GROUPS, files.SPAN_GRAMS)
+def plan_gram_groups(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
+    return _group_tasks(pipeline, snapshot, GRAM_GROUPS, files.SPAN_GRAMS)
 
 
-def plan_gram_ranges(graph: "Pipeline", snapshot: str) -> list[Task]:
-    return _range_tasks(graph, snapshot, GRAM_RANGES, files.GRAM_GROUPS, files.SPAN_GRAMS)
+def plan_gram_ranges(pipeline: CleanPlanner, snapshot: str) -> list[Task]:
+    return _range_tasks(pipeline, snapshot, GRAM_RANGES, files.GRAM_GROUPS, files.SPAN_GRAMS)
 
 
-def plan_repeated_spans(graph: "Pipeline", snapshot: str) -> list[Task]:
-    if not _is_asked(graph, snapshot):
+def plan_repeated_spans(pipeline: CleanPlanner, snapshot: str) -> list[Task]:
+    if not _is_asked(pipeline, snapshot):
         return []
-    listed = files.MEMBERS.of_parts(graph.results(files.MEMBERS.stage, snapshot))
+    listed = files.MEMBERS.of_parts(pipeline.results(files.MEMBERS.stage, snapshot))
     members = {f"members/{files.MEMBERS.numbered(i)}": each for i, each in enumerate(listed)}
     return _merging_task(
-        graph, snapshot, REPEATED_SPANS, files.SPAN_GRAMS, files.GRAM_RANGES, members
+        pipeline, snapshot, REPEATED_SPANS, files.SPAN_GRAMS, files.GRAM_RANGES, members
     )
 
 
-def span_inputs(graph: "Pipeline", snapshot: str) -> dict[str, Output]:
+def span_inputs(pipeline: CleanPlanner, snapshot: str) -> dict[str, Output]:
     """Return what cleaning reads of it, where the recipe asks for it."""
-    if not _compares(graph, snapshot):
+    if not _compares(pipeline, snapshot):
         return {}
-    return {"repeated_spans": graph.calibration(files.REPEATED_SPANS, snapshot)}
+    return {"repeated_spans": pipeline.calibration(files.REPEATED_SPANS, snapshot)}
 
 
-def span_calibrations(graph: "Pipeline") -> dict[str, Output]:
+def span_calibrations(pipeline: CleanPlanner) -> dict[str, Output]:
     """Return the calibrations of all snapshots by their name in a lock."""
     return {
-        f"repeated_spans/{snapshot}": graph.calibration(files.REPEATED_SPANS, snapshot)
-        for snapshot in graph.recipe.snapshots
-        if _compares(graph, snapshot)
+        f"repeated_spans/{snapshot}": pipeline.calibration(files.REPEATED_SPANS, snapshot)
+        for snapshot in pipeline.recipe.snapshots
+        if _compares(pipeline, snapshot)
     }
 
 
-def _compares(graph: "Pipeline", snapshot: str) -> bool:
-    settings = graph.recipe.clean_text.repeated_spans
-    return settings is not None and graph.recipe.source_of(snapshot).domain in settings.domains
+def _compares(pipeline: CleanPlanner, snapshot: str) -> bool:
+    settings = pipeline.recipe.clean_text.repeated_spans
+    return settings is not None and pipeline.recipe.source_of(snapshot).domain in settings.domains
 
 
-def _is_asked(graph: "Pipeline", snapshot: str) -> bool:
-    return _compares(graph, snapshot) and not graph.pin_of(files.REPEATED_SPANS.stage, snapshot)
+def _is_asked(pipeline: CleanPlanner, snapshot: str) -> bool:
+    return _compares(pipeline, snapshot) and not pipeline.pin_of(
+        files.REPEATED_SPANS.stage, snapshot
+    )
 
 
 def _part_tasks(
-    graph: "Pipeline", snapshot: str, stage: Stage, shared: dict[str, Output]
+    pipeline: CleanPlanner, snapshot: str, stage: Stage, shared: dict[str, Output]
 ) -> Sequence[Task]:
-    if not _is_asked(graph, snapshot):
+    if not _is_asked(pipeline, snapshot):
         return []
-    lines = graph.recipe.clean_text.boilerplate.identity()
-    settings = _settings(graph) | {"boilerplate": lines}
-    settings |= {"min_chars": graph.recipe.clean_text.min_chars}
-    settings |= step_settings(graph) | verdict_settings(graph)
-    shared = shared | {"boilerplate": graph.calibration(files.BOILERPLATE, snapshot)}
-    fates = fate_inputs(graph, snapshot)
+    lines = pipeline.recipe.clean_text.boilerplate.identity()
+    settings = _settings(pipeline) | {"boilerplate": lines}
+    settings |= {"min_chars": pipeline.recipe.clean_text.min_chars}
+    settings |= step_settings(pipeline) | verdict_settings(pipeline)
+    shared = shared | {"boilerplate": pipeline.calibration(files.BOILERPLATE, snapshot)}
+    fates = fate_inputs(pipeline, snapshot)
     return Each(
         lambda i, documents, fate: stage.task(
             settings, {"documents": documents} | shared | fate, label=part_label(snapshot, i)
         ),
-        graph.parts(files.DOCUMENTS, snapshot),
+        pipeline.parts(files.DOCUMENTS, snapshot),
         fates,
     )
 
 
-def _group_tasks(graph: "Pipeline", snapshot: str, stage: Stage, before: File) -> Sequence[Task]:
-    if not _is_asked(graph, snapshot):
+def _group_tasks(
+    pipeline: CleanPlanner, snapshot: str, stage: Stage, before: File
+) -> Sequence[Task]:
+    if not _is_asked(pipeline, snapshot):
         return []
-    parts = graph.parts(before, snapshot)
+    parts = pipeline.parts(before, snapshot)
     return plan_groups(stage, snapshot, {"ranges": _ranges(parts)}, {"counted": parts})
 
 
 def _range_tasks(
-    graph: "Pipeline", snapshot: str, stage: Stage, groups: File, before: File
+    pipeline: CleanPlanner, snapshot: str, stage: Stage, groups: File, before: File
 ) -> list[Task]:
-    if not _is_asked(graph, snapshot):
+    if not _is_asked(pipeline, snapshot):
         return []
-    grouped = graph.results(groups.stage, snapshot)
-    ranges = _ranges(graph.parts(before, snapshot)) if grouped else 0
-    return plan_ranges(stage, snapshot, _settings(graph), graph.store, grouped, ranges)
+    grouped = pipeline.results(groups.stage, snapshot)
+    ranges = _ranges(pipeline.parts(before, snapshot)) if grouped else 0
+    return plan_ranges(stage, snapshot, _settings(pipeline), pipeline.store, grouped, ranges)
 
 
 def _ranges(parts: Sequence[Output]) -> int:
@@ -149,7 +152,7 @@ def _ranges(parts: Sequence[Output]) -> int:
 
 
 def _merging_task(
-    graph: "Pipeline",
+    pipeline: CleanPlanner,
     snapshot: str,
     stage: Stage,
     before: File,
@@ -157,15 +160,15 @@ def _merging_task(
     shared: dict[str, Output] | None = None,
 ) -> list[Task]:
     """Plan a task over what each part has, or each range of many parts."""
-    if not _is_asked(graph, snapshot):
+    if not _is_asked(pipeline, snapshot):
         return []
-    merged = graph.parts(ranges, snapshot) or graph.parts(before, snapshot)
+    merged = pipeline.parts(ranges, snapshot) or pipeline.parts(before, snapshot)
     inputs = {f"parts/{i:05d}": output for i, output in enumerate(merged)}
-    return [stage.task(_settings(graph), inputs | (shared or {}), label=snapshot)]
+    return [stage.task(_settings(pipeline), inputs | (shared or {}), label=snapshot)]
 
 
-def _settings(graph: "Pipeline") -> dict[str, Any]:
-    settings = graph.recipe.clean_text.repeated_spans
+def _settings(pipeline: CleanPlanner) -> dict[str, Any]:
+    settings = pipeline.recipe.clean_text.repeated_spans
     return {"spans": settings.identity()} if settings is not None else {}
 
 

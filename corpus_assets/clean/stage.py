@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,7 @@ from corpus_assets.clean.fates import (
     with_texts,
 )
 from corpus_assets.clean.losses import host_losses
+from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.repeated_spans import find_cuts
 from corpus_assets.clean.sentence_stage import scored_cuts, sentence_inputs
 from corpus_assets.clean.span_stages import span_inputs
@@ -59,10 +60,6 @@ from corpus_assets.scrub.texts import (
 )
 from corpus_assets.shards.pack import group_names
 from corpus_assets.signals import TextStep
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
-
 
 CUT_SENTENCES = "cut_sentences"  # the count of them in kept documents
 
@@ -96,15 +93,17 @@ class EarlierTexts(NamedTuple):
         return bool(labels == were)
 
 
-def plan_clean_text(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    shared = {"boilerplate": graph.calibration(files.BOILERPLATE, snapshot)}
-    shared |= span_inputs(graph, snapshot)
-    domain = graph.recipe.source_of(snapshot).domain
-    settings = {"clean_text": graph.recipe.clean_text.identity(), "domain": domain}
-    settings |= {LABELS.name: True} if graph.recipe.has_labels else {}
-    settings |= step_settings(graph) | verdict_settings(graph) | phone_settings(graph, domain)
-    lists, paths = hash_list_inputs(graph)
-    settings |= recognizer_settings(graph)
+def plan_clean_text(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
+    shared = {"boilerplate": pipeline.calibration(files.BOILERPLATE, snapshot)}
+    shared |= span_inputs(pipeline, snapshot)
+    domain = pipeline.recipe.source_of(snapshot).domain
+    settings = {"clean_text": pipeline.recipe.clean_text.identity(), "domain": domain}
+    settings |= {LABELS.name: True} if pipeline.recipe.has_labels else {}
+    settings |= (
+        step_settings(pipeline) | verdict_settings(pipeline) | phone_settings(pipeline, domain)
+    )
+    lists, paths = hash_list_inputs(pipeline)
+    settings |= recognizer_settings(pipeline)
     return Each(
         lambda i, records, documents, fate, sentences: CLEAN_TEXT.task(
             settings,
@@ -113,10 +112,10 @@ def plan_clean_text(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
             paths,
             label=part_label(snapshot, i),
         ),
-        graph.parts(files.RECORDS, snapshot),
-        graph.parts(files.DOCUMENTS, snapshot),
-        fate_inputs(graph, snapshot),
-        sentence_inputs(graph, snapshot),
+        pipeline.parts(files.RECORDS, snapshot),
+        pipeline.parts(files.DOCUMENTS, snapshot),
+        fate_inputs(pipeline, snapshot),
+        sentence_inputs(pipeline, snapshot),
     )
 
 

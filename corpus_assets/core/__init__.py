@@ -11,6 +11,7 @@ __all__ = [
     "identity",
     "lock",
     "packs",
+    "planner",
     "progress",
     "schemas",
     "scratch",

@@ -1,7 +1,58 @@
 """The files that stages leave for each other: who writes each, its schema, its lineage table."""
 
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
 from corpus_assets.core import schemas
-from corpus_assets.core.stage import File
+from corpus_assets.core.store import Output, Result
+from corpus_assets.core.task import Each
+
+
+class File(str):
+    """The name of a file that a stage writes, with what is known of it.
+
+    A `*` in the name stands for a number or a name: the stage writes several of the kind.
+    """
+
+    stage: str
+    schema: pa.Schema | None
+    lineage: str | None
+
+    def __new__(
+        cls, stage: str, name: str, schema: pa.Schema | None = None, lineage: str | None = None
+    ) -> "File":
+        """`lineage` is the table of the catalog whose rows the file holds."""
+        self = super().__new__(cls, name)
+        self.stage, self.schema, self.lineage = stage, schema, lineage
+        return self
+
+    def __getnewargs__(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return self.stage, str(self), self.schema, self.lineage
+
+    def numbered(self, part: int) -> str:
+        return self.replace("*", f"{part:05d}")
+
+    def of_parts(self, results: Sequence[Result]) -> Sequence[Output]:
+        """Return the file of every part, from results that have those of consecutive parts each."""
+        ends = np.cumsum([len(result.outputs) for result in results], dtype=np.int64)
+        held: dict[int, Mapping[str, Output]] = {}  # of the result that was asked for last
+
+        def output(part: int, number: int) -> Output:
+            if number not in held:
+                held.clear()
+                held[number] = results[number].outputs
+            return held[number][self.numbered(part)]
+
+        parts = np.arange(ends[-1] if len(ends) else 0)
+        return Each(output, np.searchsorted(ends, parts, "right").astype(np.int32))
+
+    def matches(self, name: str) -> bool:
+        return fnmatchcase(name, self)
+
 
 # ingest
 SOURCE_FILES = File("source_files", "sources/*.json")

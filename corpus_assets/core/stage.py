@@ -5,22 +5,18 @@ of the graph, and everything else derives from the two: tasks, the engine's func
 assets with their edges and checks, what a lock pins, lineage tables, what a collection keeps.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
+from corpus_assets.core.files import File
 from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.planner import Planner
 from corpus_assets.core.store import Output, Result
-from corpus_assets.core.task import Each, Task, TaskContext
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.core.task import Task, TaskContext
 
 
 class Scope(StrEnum):
@@ -29,48 +25,6 @@ class Scope(StrEnum):
     PART = "part"  # one file of a snapshot
     SNAPSHOT = "snapshot"  # a whole snapshot, or several that end with it
     ALL = "all"  # all snapshots, or none
-
-
-class File(str):
-    """The name of a file that a stage writes, with what is known of it.
-
-    A `*` in the name stands for a number or a name: the stage writes several of the kind.
-    """
-
-    stage: str
-    schema: pa.Schema | None
-    lineage: str | None
-
-    def __new__(
-        cls, stage: str, name: str, schema: pa.Schema | None = None, lineage: str | None = None
-    ) -> "File":
-        """`lineage` is the table of the catalog whose rows the file holds."""
-        self = super().__new__(cls, name)
-        self.stage, self.schema, self.lineage = stage, schema, lineage
-        return self
-
-    def __getnewargs__(self) -> tuple[Any, ...]:  # type: ignore[override]
-        return self.stage, str(self), self.schema, self.lineage
-
-    def numbered(self, part: int) -> str:
-        return self.replace("*", f"{part:05d}")
-
-    def of_parts(self, results: Sequence[Result]) -> Sequence[Output]:
-        """Return the file of every part, from results that have those of consecutive parts each."""
-        ends = np.cumsum([len(result.outputs) for result in results], dtype=np.int64)
-        held: dict[int, Mapping[str, Output]] = {}  # of the result that was asked for last
-
-        def output(part: int, number: int) -> Output:
-            if number not in held:
-                held.clear()
-                held[number] = results[number].outputs
-            return held[number][self.numbered(part)]
-
-        parts = np.arange(ends[-1] if len(ends) else 0)
-        return Each(output, np.searchsorted(ends, parts, "right").astype(np.int32))
-
-    def matches(self, name: str) -> bool:
-        return fnmatchcase(name, self)
 
 
 @dataclass(frozen=True)
@@ -85,9 +39,10 @@ class Calibration:
     may_hold: str | Callable[[Mapping[str, Any], str], str]
     """What it may still tell of a removed document: a sentence, or a function of the recipe in the
     lock and of what follows the stage in the calibration's name."""
-    files: "Callable[[Pipeline], Mapping[str, Output]]"
+    files: Callable[[Planner[Any]], Mapping[str, Output]]
     """Every calibration of the kind that a recipe has, by its name in a lock."""
     is_model: bool = False  # registered in the catalog as one
+    is_by_name: bool = False  # the recipe names several, and a lock pins each by itself
     asks: tuple[str, ...] = ()
     """Dotted keys of the recipe that say what it should be, `*` for the rest of its name, those of
     a list's entries by their names. While
@@ -103,7 +58,7 @@ class Calibration:
 Inputs = Mapping[str, tuple[PinnedFile, ...]]
 
 
-def _no_inputs(graph: "Pipeline") -> Inputs:
+def _no_inputs(pipeline: Planner[Any]) -> Inputs:
     return {}
 
 
@@ -115,7 +70,7 @@ class Stage:
     version: int  # raised whenever an output could change
     scope: Scope
     plan: Callable[..., Sequence[Task]]
-    """The tasks: `plan(graph, snapshot)`, or `plan(graph)` where the scope is ALL. Settings that
+    """The tasks: `plan(pipeline, snapshot)`, or `plan(pipeline)` where the scope is ALL. Settings that
     go into a task are exactly those that can change its output."""
     run: Callable[[TaskContext], None]
     writes: tuple[File, ...]
@@ -129,7 +84,19 @@ class Stage:
     by_row: frozenset[str] = frozenset()
     """Inputs that it compares row by row, and takes over from an earlier result what is equal."""
     calibration: Calibration | None = None
-    inputs: "Callable[[Pipeline], Inputs]" = _no_inputs  # files that its tasks read, for the lock
+    inputs: Callable[[Any], Inputs] = _no_inputs
+    """Files that its tasks read, for the lock. It and what follows is asked with a planner, as
+    `plan` is."""
+    plan_key: Callable[..., Hashable] | None = None
+    """What its tasks depend on besides the recipe. Where it is given, they are planned once and kept
+    while it is equal: for a plan that is costly, and that many stages ask for."""
+    after: Callable[[Any, Sequence[Task]], None] | None = None  # called when all tasks are done
+    accept: Callable[[Any], None] | None = None
+    """Raises where what it made must not be used. By settings that are no part of its identity, so
+    it is asked of what is cached too."""
+    before_purge: Callable[..., Sequence[Result]] | None = None
+    """Its results as they were before the last takedown filtered them, where they are still there.
+    None: no takedown filters them."""
 
     def __post_init__(self) -> None:
         if not self.asset:

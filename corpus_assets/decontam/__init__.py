@@ -5,6 +5,7 @@ __all__ = [
     "eval_index",
     "eval_suites",
     "judgements",
+    "planner",
     "questions",
     "stage",
     "verdicts",

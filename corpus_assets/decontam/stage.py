@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,8 +20,9 @@ from corpus_assets.core.decisions import Drop
 from corpus_assets.core.earlier import known_rows
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.exchange import plan_groups
+from corpus_assets.core.files import File
 from corpus_assets.core.lock import FOLDER, PinnedFile
-from corpus_assets.core.stage import Calibration, File, Scope, Stage
+from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import LOOKUP_ROWS, Each, Task, TaskContext, count, part_label, values
 from corpus_assets.decontam import contamination, eval_index, judgements
@@ -39,6 +40,7 @@ from corpus_assets.decontam.eval_index import (
 from corpus_assets.decontam.eval_suites import EvalSuite, Exclusions, ExclusionSettings, read_suites
 from corpus_assets.decontam.judgements import as_table, of_table, read_judgements
 from corpus_assets.decontam.paraphrases import Paraphrases, ParaphraseScan
+from corpus_assets.decontam.planner import DecontamPlanner
 from corpus_assets.decontam.verdicts import (
     CUT,
     HELD_BACK,
@@ -56,57 +58,54 @@ from corpus_assets.decontam.verdicts import (
     names_of,
 )
 
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
-
-def plan_eval_index(graph: "Pipeline") -> list[Task]:
-    if not graph.recipe.suites:
+def plan_eval_index(pipeline: DecontamPlanner) -> list[Task]:
+    if not pipeline.recipe.suites:
         return []
     described: list[dict[str, Any]] = []
     digests: dict[str, str] = {}
     suites = []
-    for number, suite in enumerate(graph.recipe.suites):
-        paths = graph.locations.files(suite.files, "eval_suites")
+    for number, suite in enumerate(pipeline.recipe.suites):
+        paths = pipeline.locations.files(suite.files, "eval_suites")
         body = suite.identity()
         del body["exclude"], body["files"]  # they change no item
         body.pop("split", None)
         described.append(body)
         for i, path in enumerate(paths):
-            digests[f"{number:04d}/{i:04d}"] = graph.digest_of(path)
+            digests[f"{number:04d}/{i:04d}"] = pipeline.digest_of(path)
         suites.append([suite.model_dump(mode="json"), [str(path) for path in paths]])
     return [
         EVAL_INDEX.task(
-            {"index": graph.recipe.eval_index.identity(), "suites": described},
+            {"index": pipeline.recipe.eval_index.identity(), "suites": described},
             extra_inputs=digests,
             params={"suites": suites},
         )
     ]
 
 
-def suite_pins(graph: "Pipeline") -> tuple[PinnedFile, ...]:
+def suite_pins(pipeline: DecontamPlanner) -> tuple[PinnedFile, ...]:
     """Return the files of all suites, for the lock."""
     return tuple(
-        PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=graph.digest_of(path))
-        for suite in graph.recipe.suites
-        for path in graph.locations.files(suite.files, "eval_suites")
+        PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=pipeline.digest_of(path))
+        for suite in pipeline.recipe.suites
+        for path in pipeline.locations.files(suite.files, "eval_suites")
     )
 
 
-def judgement_files(graph: "Pipeline") -> list[Path]:
+def judgement_files(pipeline: DecontamPlanner) -> list[Path]:
     """Return the files of judgements that the recipe names; none where it has no suite."""
-    named = graph.recipe.contamination.judgements if graph.recipe.suites else ()
-    return graph.locations.files(named, "contamination.judgements")
+    named = pipeline.recipe.contamination.judgements if pipeline.recipe.suites else ()
+    return pipeline.locations.files(named, "contamination.judgements")
 
 
-def judgement_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
-    paths = judgement_files(graph)
-    return {"judgements": graph.pins_of(paths)} if paths else {}
+def judgement_pins(pipeline: DecontamPlanner) -> dict[str, tuple[PinnedFile, ...]]:
+    paths = judgement_files(pipeline)
+    return {"judgements": pipeline.pins_of(paths)} if paths else {}
 
 
-def plan_judgements(graph: "Pipeline") -> list[Task]:
-    paths = judgement_files(graph)
-    digests = {f"{i:04d}": graph.digest_of(path) for i, path in enumerate(paths)}
+def plan_judgements(pipeline: DecontamPlanner) -> list[Task]:
+    paths = judgement_files(pipeline)
+    digests = {f"{i:04d}": pipeline.digest_of(path) for i, path in enumerate(paths)}
     params = {"files": [str(path) for path in paths]}
     return [JUDGEMENTS.task({}, extra_inputs=digests, params=params)] if paths else []
 
@@ -114,13 +113,13 @@ def plan_judgements(graph: "Pipeline") -> list[Task]:
 PARAPHRASES = f"{FOLDER}contamination.paraphrases"  # the model among a version's copies
 
 
-def paraphrase_model(graph: "Pipeline") -> tuple[str, Path, str] | None:
+def paraphrase_model(pipeline: DecontamPlanner) -> tuple[str, Path, str] | None:
     """Return name, folder and digest of the model that finds paraphrases; None where none does."""
-    settings = graph.recipe.contamination.paraphrases if graph.recipe.suites else None
+    settings = pipeline.recipe.contamination.paraphrases if pipeline.recipe.suites else None
     if settings is None:
         return None
     wanted = settings.sha256 or None
-    path, sha256 = graph.model(settings.model, "contamination.paraphrases", wanted, PARAPHRASES)
+    path, sha256 = pipeline.model(settings.model, "contamination.paraphrases", wanted, PARAPHRASES)
     if not path.is_dir():
         raise ModelError(
             f"contamination.paraphrases: model {settings.model} is a file: install the folder "
@@ -129,12 +128,12 @@ def paraphrase_model(graph: "Pipeline") -> tuple[str, Path, str] | None:
     return settings.model, path, sha256
 
 
-def plan_contamination(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    if not graph.recipe.suites:
+def plan_contamination(pipeline: DecontamPlanner, snapshot: str) -> Sequence[Task]:
+    if not pipeline.recipe.suites:
         return []
-    index = graph.calibration(files.EVAL_INDEX)
-    settings = graph.recipe.contamination.scan.identity()
-    model = paraphrase_model(graph)
+    index = pipeline.calibration(files.EVAL_INDEX)
+    settings = pipeline.recipe.contamination.scan.identity()
+    model = paraphrase_model(pipeline)
     digests = {} if model is None else {"paraphrases": model[2]}
     params = {} if model is None else {"paraphrases": str(model[1])}
     return Each(
@@ -145,67 +144,69 @@ def plan_contamination(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
             params,
             label=part_label(snapshot, i),
         ),
-        graph.parts(files.DOCUMENTS, snapshot),
+        pipeline.parts(files.DOCUMENTS, snapshot),
     )
 
 
-def plan_item_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    if not _counts_items(graph) or not graph.learns_from(files.COMMON_ITEMS, snapshot):
+def plan_item_groups(pipeline: DecontamPlanner, snapshot: str) -> Sequence[Task]:
+    if not _counts_items(pipeline) or not pipeline.learns_from(files.COMMON_ITEMS, snapshot):
         return []
-    settings = {"drop_share": graph.recipe.contamination.drop_share}
-    return plan_groups(ITEM_GROUPS, snapshot, settings, _hits_and_texts(graph, snapshot))
+    settings = {"drop_share": pipeline.recipe.contamination.drop_share}
+    return plan_groups(ITEM_GROUPS, snapshot, settings, _hits_and_texts(pipeline, snapshot))
 
 
-def plan_common_items(graph: "Pipeline") -> list[Task]:
+def plan_common_items(pipeline: DecontamPlanner) -> list[Task]:
     """One task over the hits of the calibration snapshots; it reads no text."""
-    if not graph.recipe.suites:
+    if not pipeline.recipe.suites:
         return []
     settings = {
-        "common": graph.recipe.contamination.common.identity(),
-        "drop_share": graph.recipe.contamination.drop_share,
+        "common": pipeline.recipe.contamination.common.identity(),
+        "drop_share": pipeline.recipe.contamination.drop_share,
     }
     inputs: dict[str, Output] = {}
-    for snapshot in graph.recipe.calibration_snapshots if _counts_items(graph) else ():
-        groups = graph.parts(files.ITEM_GROUPS, snapshot)
-        found = {"items": groups} if groups else _hits_and_texts(graph, snapshot)
+    for snapshot in pipeline.recipe.calibration_snapshots if _counts_items(pipeline) else ():
+        groups = pipeline.parts(files.ITEM_GROUPS, snapshot)
+        found = {"items": groups} if groups else _hits_and_texts(pipeline, snapshot)
         for name, outputs in found.items():
             inputs |= {f"{snapshot}/{i:05d}/{name}": output for i, output in enumerate(outputs)}
     return [COMMON_ITEMS.task(settings, inputs)]
 
 
-def _counts_items(graph: "Pipeline") -> bool:
-    return bool(graph.recipe.suites) and graph.recipe.contamination.common_documents is not None
+def _counts_items(pipeline: DecontamPlanner) -> bool:
+    return (
+        bool(pipeline.recipe.suites) and pipeline.recipe.contamination.common_documents is not None
+    )
 
 
-def _hits_and_texts(graph: "Pipeline", snapshot: str) -> dict[str, Sequence[Output]]:
+def _hits_and_texts(pipeline: DecontamPlanner, snapshot: str) -> dict[str, Sequence[Output]]:
     """Return the hits of each part, and the file with the ids of its texts."""
     return {
-        "hits": graph.parts(files.HITS, snapshot),
-        "texts": graph.parts(files.SIGNATURES, snapshot),
+        "hits": pipeline.parts(files.HITS, snapshot),
+        "texts": pipeline.parts(files.SIGNATURES, snapshot),
     }
 
 
-def verdict_settings(graph: "Pipeline") -> dict[str, Any]:
+def verdict_settings(pipeline: DecontamPlanner) -> dict[str, Any]:
     """Return what a task needs to know to say which documents go."""
-    settings: dict[str, Any] = {"verdict": graph.recipe.contamination.verdict.identity()}
+    settings: dict[str, Any] = {"verdict": pipeline.recipe.contamination.verdict.identity()}
     exclude = {
         suite.benchmark or f"suite {number}": suite.exclude.identity()
-        for number, suite in enumerate(graph.recipe.suites, 1)
+        for number, suite in enumerate(pipeline.recipe.suites, 1)
         if suite.exclude
     }
     settings |= {"exclude": exclude} if exclude else {}
-    training = graph.recipe.training_benchmarks
+    training = pipeline.recipe.training_benchmarks
     return settings | {"training": list(training)} if training else settings
 
 
-def verdict_inputs(graph: "Pipeline", snapshot: str) -> Sequence[dict[str, Output]]:
+def verdict_inputs(pipeline: DecontamPlanner, snapshot: str) -> Sequence[dict[str, Output]]:
     """Return what it reads for that, for each part; nothing where the recipe has no suite."""
-    if not graph.recipe.suites:
-        return Each(lambda *_: {}, graph.parts(files.DOCUMENTS, snapshot))
-    shared = {"common_items": graph.calibration(files.COMMON_ITEMS)}
-    for said in graph.parts(files.JUDGEMENTS, snapshot):
+    if not pipeline.recipe.suites:
+        return Each(lambda *_: {}, pipeline.parts(files.DOCUMENTS, snapshot))
+    shared = {"common_items": pipeline.calibration(files.COMMON_ITEMS)}
+    for said in pipeline.parts(files.JUDGEMENTS, snapshot):
         shared["judgements"] = said
-    return Each(lambda _, hits: {"hits": hits} | shared, graph.parts(files.HITS, snapshot))
+    return Each(lambda _, hits: {"hits": hits} | shared, pipeline.parts(files.HITS, snapshot))
 
 
 STAGE = "contamination"
@@ -361,8 +362,8 @@ def write_hits(context: TaskContext, found: Judged, drops: Mapping[int, Drop]) -
         context.notes[f"{name}_by_benchmark"] = dict(sorted(counted.items()))
 
 
-def _calibrations(graph: "Pipeline", file: File) -> dict[str, Output]:
-    return {file.stage: graph.calibration(file)} if graph.recipe.suites else {}
+def _calibrations(pipeline: DecontamPlanner, file: File) -> dict[str, Output]:
+    return {file.stage: pipeline.calibration(file)} if pipeline.recipe.suites else {}
 
 
 EVAL_INDEX = Stage(
@@ -376,10 +377,10 @@ EVAL_INDEX = Stage(
     calibration=Calibration(
         files.EVAL_INDEX,
         "items of evaluation suites; nothing of documents",
-        lambda graph: _calibrations(graph, files.EVAL_INDEX),
+        lambda pipeline: _calibrations(pipeline, files.EVAL_INDEX),
         is_model=True,
     ),
-    inputs=lambda graph: {"eval_suites": suite_pins(graph)},
+    inputs=lambda pipeline: {"eval_suites": suite_pins(pipeline)},
 )
 
 JUDGEMENTS = Stage(
@@ -430,8 +431,8 @@ COMMON_ITEMS = Stage(
     calibration=Calibration(
         files.COMMON_ITEMS,
         "names of evaluation items, and in how many documents each was found; no text",
-        lambda graph: _calibrations(graph, files.COMMON_ITEMS),
+        lambda pipeline: _calibrations(pipeline, files.COMMON_ITEMS),
         asks=("contamination", "eval_index", "eval_suites", "calibrate_on"),
     ),
-    inputs=lambda graph: {"eval_suites": suite_pins(graph)},
+    inputs=lambda pipeline: {"eval_suites": suite_pins(pipeline)},
 )

@@ -1,3 +1,3 @@
 """Near-duplicates: signatures, clusters, and the one document of each that stays."""
 
-__all__ = ["clusters", "export", "oracle", "signatures", "stage"]
+__all__ = ["clusters", "export", "oracle", "settings", "stage"]

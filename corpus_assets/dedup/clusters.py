@@ -7,19 +7,18 @@ thousand rows between two releases. So what is resident never grows with the com
 
 import mmap
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
 from corpus_assets.core.errors import MissingInput
-from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import CLUSTER_MEMBERS, DOC_ID
 from corpus_assets.dedup.kernels.buckets import compare_sketches, group, settle, star_pairs
 from corpus_assets.dedup.kernels.components import roots, union_equal
+from corpus_assets.dedup.settings import ClusterSettings
 from corpus_assets.text.minhash import BINS
 
 _PAIRS_AT_ONCE = 2_048  # a fault maps up to 64 KB around a row: 128 MB between two releases
@@ -146,24 +145,6 @@ REASONS = {
 """Why a member that is not kept is dropped, by its kind."""
 
 _CAPTURE, _URL, _EXACT, _NEAR = range(4)
-
-
-class Rolling(Settings):
-    """The snapshot and the `rolling` ones before it."""
-
-    rolling: int = Field(ge=1)
-
-
-class ClusterSettings(Settings):
-    """Which matches count, how far they reach, and who is kept."""
-
-    url: bool = True
-    exact: bool = True
-    near: bool = True
-    min_similarity: float = Field(default=0.8, ge=0, le=1)
-    max_rounds: int = Field(default=3, ge=1)
-    scope: Literal["per_snapshot", "all"] | Rolling = "per_snapshot"
-    keep: Literal["longest", "earliest", "latest", "best_quality"] = "longest"
 
 
 def find_clusters(

@@ -26,13 +26,7 @@ import pyarrow.compute as pc
 
 from corpus_assets.core.exchange import Data, range_name
 from corpus_assets.core.schemas import CLUSTER_MEMBERS
-from corpus_assets.dedup.clusters import (
-    MEMBERS,
-    ClusterSettings,
-    HeldRows,
-    SketchedRows,
-    find_clusters,
-)
+from corpus_assets.dedup.clusters import MEMBERS, HeldRows, SketchedRows, find_clusters
 from corpus_assets.dedup.kernels.components import (
     PACKED_CHUNKS,
     RANGES,
@@ -49,7 +43,7 @@ from corpus_assets.dedup.kernels.components import (
     place_rows,
     roots,
 )
-from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.dedup.window import (
     BATCH_ROWS,
     RowSpill,

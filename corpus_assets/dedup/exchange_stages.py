@@ -7,7 +7,6 @@ the same, byte by byte.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,17 +21,15 @@ from corpus_assets.core.exchange import (
     read_ranges,
     write_ranges,
 )
-from corpus_assets.core.stage import File, Scope, Stage
+from corpus_assets.core.files import File
+from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Each, Task, TaskContext
 from corpus_assets.dedup import exchange, signatures
-from corpus_assets.dedup.clusters import ClusterSettings
 from corpus_assets.dedup.parts import SIGNED_FILES, group_parts
-from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.planner import DedupPlanner
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.dedup.window import key_tables
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
 DIRECT_KEYS = 1 << 26
 """Candidate keys of a window that one task clusters at once, at most."""
@@ -117,7 +114,7 @@ class ClusterExchange:
         prefix: str,
         asset: str,
         kept: File,
-        window: "Callable[[Pipeline, str], Sequence[str]]",
+        window: "Callable[[DedupPlanner, str], Sequence[str]]",
     ) -> None:
         """`window` says which snapshots are clustered with one; none where none are asked for."""
         self.kept, self.window = kept, window
@@ -151,22 +148,24 @@ class ClusterExchange:
         self.reads = (self._found,)
         """What clusters are put together from."""
 
-    def layout(self, graph: "Pipeline", snapshot: str) -> Layout | None:
-        tables = len(key_tables(graph.recipe.clusters, graph.recipe.signatures))
-        records = {name: graph.rows(files.RECORDS, name) for name in self.window(graph, snapshot)}
+    def layout(self, pipeline: DedupPlanner, snapshot: str) -> Layout | None:
+        tables = len(key_tables(pipeline.recipe.clusters, pipeline.recipe.signatures))
+        records = {
+            name: pipeline.rows(files.RECORDS, name) for name in self.window(pipeline, snapshot)
+        }
         return layout(records, tables)
 
-    def _plan_keys(self, graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-        cut = self.layout(graph, snapshot)
+    def _plan_keys(self, pipeline: DedupPlanner, snapshot: str) -> Sequence[Task]:
+        cut = self.layout(pipeline, snapshot)
         if cut is None:
             return []
-        wanted = graph.recipe.clusters
+        wanted = pipeline.recipe.clusters
         settings = {
             "clusters": {"url": wanted.url, "exact": wanted.exact, "near": wanted.near},
-            "signatures": graph.recipe.signatures.identity(),
+            "signatures": pipeline.recipe.signatures.identity(),
             "ranges": cut.ranges,
         }
-        inputs = self.inputs(graph, snapshot, files.RECORDS, files.CANDIDATE_KEYS, self.kept)
+        inputs = self.inputs(pipeline, snapshot, files.RECORDS, files.CANDIDATE_KEYS, self.kept)
         return Each(
             lambda i, group: self.stages[0].task(
                 settings, inputs(group), label=_label(snapshot, "group", i)
@@ -174,12 +173,12 @@ class ClusterExchange:
             cut.groups,
         )
 
-    def _plan_pairs(self, graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-        cut = self.layout(graph, snapshot)
+    def _plan_pairs(self, pipeline: DedupPlanner, snapshot: str) -> Sequence[Task]:
+        cut = self.layout(pipeline, snapshot)
         if cut is None:
             return []
         settings = {"tables": cut.tables, "firsts": cut.firsts}
-        ranges = self._ranges(graph, snapshot, self._keys)
+        ranges = self._ranges(pipeline, snapshot, self._keys)
         return Each(
             lambda i, _: self.stages[1].task(
                 settings,
@@ -189,27 +188,27 @@ class ClusterExchange:
             range(cut.ranges),
         )
 
-    def _plan_labels(self, graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-        cut = self.layout(graph, snapshot)
+    def _plan_labels(self, pipeline: DedupPlanner, snapshot: str) -> Sequence[Task]:
+        cut = self.layout(pipeline, snapshot)
         if cut is None:
             return []
-        pairs = graph.parts(self._pairs, snapshot)
+        pairs = pipeline.parts(self._pairs, snapshot)
         settings = {"firsts": cut.firsts, "interval": INTERVAL_RECORDS}
         inputs = {range_name(i): output for i, output in enumerate(pairs)}
         return [self.stages[2].task(settings, inputs, label=snapshot)]
 
-    def _plan_rows(self, graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-        cut = self.layout(graph, snapshot)
+    def _plan_rows(self, pipeline: DedupPlanner, snapshot: str) -> Sequence[Task]:
+        cut = self.layout(pipeline, snapshot)
         if cut is None:
             return []
-        (result,) = graph.results(self._labels.stage, snapshot)
+        (result,) = pipeline.results(self._labels.stage, snapshot)
         labels = {
             group: {"labels": place}
             for name in result.outputs
-            for group, place in ranges_of(graph.store, result, name).items()
+            for group, place in ranges_of(pipeline.store, result, name).items()
         }
-        settings = {"batches": cut.batches, "signatures": graph.recipe.signatures.identity()}
-        inputs = self.inputs(graph, snapshot, files.RECORDS, *SIGNED_FILES)
+        settings = {"batches": cut.batches, "signatures": pipeline.recipe.signatures.identity()}
+        inputs = self.inputs(pipeline, snapshot, files.RECORDS, *SIGNED_FILES)
         return Each(
             lambda i, group: self.stages[3].task(
                 settings | {"first_part": group.parts.start},
@@ -220,19 +219,19 @@ class ClusterExchange:
             cut.groups,
         )
 
-    def _plan_batches(self, graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-        cut = self.layout(graph, snapshot)
+    def _plan_batches(self, pipeline: DedupPlanner, snapshot: str) -> Sequence[Task]:
+        cut = self.layout(pipeline, snapshot)
         if cut is None:
             return []
         settings = {
-            "clusters": graph.recipe.clusters.identity(),
-            "signatures": graph.recipe.signatures.identity(),
+            "clusters": pipeline.recipe.clusters.identity(),
+            "signatures": pipeline.recipe.signatures.identity(),
             "signatures_version": signatures.VERSION,  # rows are identified by their texts
-            "window": list(self.window(graph, snapshot)),
+            "window": list(self.window(pipeline, snapshot)),
             "ranks": [group.rank for group in cut.groups],
             "first_parts": [group.parts.start for _, group in cut.own],
         }
-        ranges = self._ranges(graph, snapshot, self._rows)
+        ranges = self._ranges(pipeline, snapshot, self._rows)
         return Each(
             lambda i, _: self.stages[4].task(
                 settings,
@@ -243,11 +242,11 @@ class ClusterExchange:
         )
 
     def plan_members(
-        self, graph: "Pipeline", snapshot: str, stage: Stage, cut: Layout
+        self, pipeline: DedupPlanner, snapshot: str, stage: Stage, cut: Layout
     ) -> Sequence[Task]:
         """Plan the clusters of a snapshot, by group of parts."""
-        ranges = self._ranges(graph, snapshot, self._found)
-        inputs = self.inputs(graph, snapshot, files.RECORDS, self.kept)
+        ranges = self._ranges(pipeline, snapshot, self._found)
+        inputs = self.inputs(pipeline, snapshot, files.RECORDS, self.kept)
         return Each(
             lambda i, group: stage.task(
                 {"snapshot": snapshot, "first_part": group.parts.start},
@@ -259,13 +258,13 @@ class ClusterExchange:
         )
 
     def inputs(
-        self, graph: "Pipeline", snapshot: str, *wanted: File
+        self, pipeline: DedupPlanner, snapshot: str, *wanted: File
     ) -> Callable[[Group], dict[str, Output]]:
         """Return what gives the files of a group's parts, by the part's place in the group and the
         file's kind."""
         parts = {
-            (name, file): graph.parts(file, name)
-            for name in self.window(graph, snapshot)
+            (name, file): pipeline.parts(file, name)
+            for name in self.window(pipeline, snapshot)
             for file in wanted
         }
 
@@ -283,11 +282,11 @@ class ClusterExchange:
         """Return what a task calls a file of a part."""
         return "selection" if file is self.kept else file.partition(".")[0]
 
-    def _ranges(self, graph: "Pipeline", snapshot: str, file: File) -> Targets:
+    def _ranges(self, pipeline: DedupPlanner, snapshot: str, file: File) -> Targets:
         """Return the ranges of a step's files by target, named by the number of their file."""
         return Targets(
-            (range_name(i), ranges_of(graph.store, result, file))
-            for i, result in enumerate(graph.results(file.stage, snapshot))
+            (range_name(i), ranges_of(pipeline.store, result, file))
+            for i, result in enumerate(pipeline.results(file.stage, snapshot))
         )
 
 

@@ -10,7 +10,7 @@ import json
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,10 +18,9 @@ import pyarrow.parquet as pq
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError, RecipeError
 from corpus_assets.core.store import local_checked
-from corpus_assets.dedup.signatures import SignatureSettings, sign_in_batches
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.dedup.planner import DedupPlanner
+from corpus_assets.dedup.settings import SignatureSettings
+from corpus_assets.dedup.signatures import sign_in_batches
 
 BYTE_ORDER = "<"
 """What `LeanMinHash.deserialize` has to be told, so that the file is the same on every machine."""
@@ -30,17 +29,19 @@ _ROWS_AT_ONCE = 4096
 _SCHEMA = pa.schema([("doc_id", pa.string()), ("minhash", pa.binary())])
 
 
-def export_signatures(graph: "Pipeline", snapshot: str, out: Path) -> dict[str, Any]:
+def export_signatures(pipeline: DedupPlanner, snapshot: str, out: Path) -> dict[str, Any]:
     """Write `doc_id` (hex) and `minhash` (a serialised LeanMinHash) of a snapshot to a Parquet file.
 
     Documents without a shingle are left out: their signatures would all be equal. The file appears
     under its name when it is whole.
     """
-    if snapshot not in graph.recipe.snapshots:
-        known = ", ".join(graph.recipe.snapshots)
-        raise RecipeError(f"recipe {graph.recipe.name} has no snapshot {snapshot}; it has {known}")
-    parts = graph.parts(files.DOCUMENTS, snapshot)
-    settings = graph.recipe.signatures
+    if snapshot not in pipeline.recipe.snapshots:
+        known = ", ".join(pipeline.recipe.snapshots)
+        raise RecipeError(
+            f"recipe {pipeline.recipe.name} has no snapshot {snapshot}; it has {known}"
+        )
+    parts = pipeline.parts(files.DOCUMENTS, snapshot)
+    settings = pipeline.recipe.signatures
     about = {"snapshot": snapshot, "scheme": "affine32", **settings.identity()}
     schema = _SCHEMA.with_metadata({"corpus_assets.signatures": json.dumps(about)})
     temporary = out.with_name(f".{out.name}.{uuid.uuid4().hex}.tmp")
@@ -48,7 +49,7 @@ def export_signatures(graph: "Pipeline", snapshot: str, out: Path) -> dict[str, 
     try:
         with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
             for part in parts:
-                file = pq.ParquetFile(local_checked(graph.store, part.path, part.sha256))
+                file = pq.ParquetFile(local_checked(pipeline.store, part.path, part.sha256))
                 for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["doc_id", "text"]):
                     rows = pa.Table.from_pylist(list(_rows(batch, settings)), schema)
                     writer.write_table(rows)

@@ -24,7 +24,7 @@ and 8 pairs. Documents of more than 100,000 shingles are not drawn.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,14 +38,13 @@ from corpus_assets.core.task import read_table
 from corpus_assets.dedup.candidate_keys import CandidateKeys
 from corpus_assets.dedup.clusters import HeldRows
 from corpus_assets.dedup.kernels.buckets import band_keys
-from corpus_assets.dedup.signatures import SignatureSettings, parse_sketches
+from corpus_assets.dedup.planner import DedupPlanner
+from corpus_assets.dedup.settings import SignatureSettings
+from corpus_assets.dedup.signatures import parse_sketches
 from corpus_assets.text.characters import IGNORED, char_tables, nfkc, run_tables
 from corpus_assets.text.codepoints import code_points, text_buffers
 from corpus_assets.text.minhash import BINS
 from corpus_assets.text.words import spell_words
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
 PARTS, DOCUMENTS, PAIRS = 8, 8, 8
 """Parts of a snapshot, and documents and candidate pairs of a part, that are compared."""
@@ -87,15 +86,17 @@ class _Expected:
     sketch: npt.NDArray[np.uint8]
 
 
-def compare_with_datasketch(graph: "Pipeline", snapshot: str) -> Comparison:
+def compare_with_datasketch(pipeline: DedupPlanner, snapshot: str) -> Comparison:
     """Compare a sample of a snapshot's signatures and candidate pairs; see the module."""
     found = Comparison()
     parts = zip(
-        graph.parts(files.DOCUMENTS, snapshot), graph.results("signatures", snapshot), strict=True
+        pipeline.parts(files.DOCUMENTS, snapshot),
+        pipeline.results("signatures", snapshot),
+        strict=True,
     )
     drawn = sorted(parts, key=lambda part: keyed_hash(_KEY, part[0].sha256.encode()))
     for documents, signed in drawn[:PARTS]:
-        _compare_part(graph.store, documents, signed, graph.recipe.signatures, found)
+        _compare_part(pipeline.store, documents, signed, pipeline.recipe.signatures, found)
     return found
 
 

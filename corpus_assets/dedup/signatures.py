@@ -11,17 +11,15 @@
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from corpus_assets.core.errors import CorruptArtifact
-from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import SIGNATURES
 from corpus_assets.dedup.kernels.buckets import band_keys
+from corpus_assets.dedup.settings import SignatureSettings
 from corpus_assets.text.characters import char_tables, nfkc, run_tables
 from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.minhash import BINS, affine32_permutations, sign_texts
@@ -30,36 +28,6 @@ VERSION = 2
 
 _INT32_MAX = 2**31 - 1
 _ROWS_AT_ONCE = 1 << 14  # 7 MB of minima beside the texts
-
-
-class SignatureSettings(Settings):
-    """What a signature is made of; permutations = bands * rows_per_band."""
-
-    shingle_words: int = Field(default=5, ge=1, le=64)
-    shingle_chars: int | None = Field(
-        default=None,
-        ge=1,
-        le=64,
-        description="characters in a shingle, in place of words; those of 24 characters are as long "
-        "as four or five words of English",
-    )
-    character_shingles: bool = True
-    bands: int = Field(default=14, ge=1, le=256)
-    rows_per_band: int = Field(default=8, ge=1, le=64)
-    seed: int = Field(default=1, ge=0, lt=2**32)
-
-    @property
-    def permutations(self) -> int:
-        """Number of minima that the bands are made of."""
-        return self.bands * self.rows_per_band
-
-    @model_serializer(mode="wrap")
-    def _without_the_usual_shingles(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave `shingle_chars` out where it is null: signatures from before the key stay known."""
-        said: dict[str, Any] = dump(self)
-        if self.shingle_chars is None:
-            said.pop("shingle_chars", None)
-        return said
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,34 +16,30 @@ from corpus_assets.core.store import Output
 from corpus_assets.core.task import LOOKUP_ROWS, Each, Task, TaskContext, count, part_label, values
 from corpus_assets.dedup import clusters, signatures
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
-from corpus_assets.dedup.clusters import REASONS, ClusterSettings
+from corpus_assets.dedup.clusters import REASONS
 from corpus_assets.dedup.exchange import GroupClusters
 from corpus_assets.dedup.exchange_stages import ClusterExchange
 from corpus_assets.dedup.parts import SIGNED_FILES, group_parts, stored_parts, with_columns
+from corpus_assets.dedup.planner import DedupPlanner, DedupRecipe
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.dedup.signatures import (
     Signatures,
-    SignatureSettings,
     compute_signatures,
     parse_sketches,
     sketch_bytes,
 )
 from corpus_assets.dedup.window import WindowClusters, cluster_window
 
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
-    from corpus_assets.recipe.recipe import Recipe
-
-
 CLUSTER_KEYS = ["url_key", "text_id", "fetched_at"]
 
 
-def plan_signatures(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    settings = graph.recipe.signatures.identity()
+def plan_signatures(pipeline: DedupPlanner, snapshot: str) -> Sequence[Task]:
+    settings = pipeline.recipe.signatures.identity()
     return Each(
         lambda i, documents: SIGNATURES.task(
             settings, {"documents": documents}, label=part_label(snapshot, i)
         ),
-        graph.parts(files.DOCUMENTS, snapshot),
+        pipeline.parts(files.DOCUMENTS, snapshot),
     )
 
 
@@ -76,53 +71,53 @@ def _known_signatures(context: TaskContext) -> Signatures | None:
     )
 
 
-def plan_clusters(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    return _plan_window(graph, CLUSTERS, CLUSTER_EXCHANGE, snapshot)
+def plan_clusters(pipeline: DedupPlanner, snapshot: str) -> Sequence[Task]:
+    return _plan_window(pipeline, CLUSTERS, CLUSTER_EXCHANGE, snapshot)
 
 
-def plan_survivor_clusters(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    return _plan_window(graph, SURVIVOR_CLUSTERS, SURVIVOR_EXCHANGE, snapshot)
+def plan_survivor_clusters(pipeline: DedupPlanner, snapshot: str) -> Sequence[Task]:
+    return _plan_window(pipeline, SURVIVOR_CLUSTERS, SURVIVOR_EXCHANGE, snapshot)
 
 
 def _plan_window(
-    graph: "Pipeline", stage: Stage, exchange: ClusterExchange, snapshot: str
+    pipeline: DedupPlanner, stage: Stage, exchange: ClusterExchange, snapshot: str
 ) -> Sequence[Task]:
     """Plan one task that clusters a window at once, or the last step of an exchange."""
-    window = exchange.window(graph, snapshot)
+    window = exchange.window(pipeline, snapshot)
     if not window:
         return []
-    cut = exchange.layout(graph, snapshot)
+    cut = exchange.layout(pipeline, snapshot)
     if cut is not None:
-        return exchange.plan_members(graph, snapshot, stage, cut)
+        return exchange.plan_members(pipeline, snapshot, stage, cut)
     inputs: dict[str, Output] = {}
     for name in window:
         for file in (*SIGNED_FILES, exchange.kept):
-            for i, output in enumerate(graph.parts(file, name)):
+            for i, output in enumerate(pipeline.parts(file, name)):
                 inputs[f"{name}/{i:05d}/{exchange.kind(file)}"] = output
     settings = {
-        "clusters": graph.recipe.clusters.identity(),
-        "signatures": graph.recipe.signatures.identity(),
+        "clusters": pipeline.recipe.clusters.identity(),
+        "signatures": pipeline.recipe.signatures.identity(),
         "window": list(window),
-        "parts": len(graph.parts(files.SIGNATURES, window[-1])),
+        "parts": len(pipeline.parts(files.SIGNATURES, window[-1])),
     }
     return [stage.task(settings, inputs, label=snapshot)]
 
 
-def cluster_window_of(graph: "Pipeline", snapshot: str) -> Sequence[str]:
-    return window_of(graph.recipe, snapshot)
+def cluster_window_of(pipeline: DedupPlanner, snapshot: str) -> Sequence[str]:
+    return window_of(pipeline.recipe, snapshot)
 
 
-def survivor_window_of(graph: "Pipeline", snapshot: str) -> Sequence[str]:
+def survivor_window_of(pipeline: DedupPlanner, snapshot: str) -> Sequence[str]:
     """Return the snapshots whose documents cutoffs are resolved from, where a cutoff asks which of
     them are distinct."""
-    is_asked = graph.recipe.selection.rules_before_distinct is not None
-    if not is_asked or not graph.learns_from(files.CUTOFFS, snapshot):
+    is_asked = pipeline.recipe.selection.rules_before_distinct is not None
+    if not is_asked or not pipeline.learns_from(files.CUTOFFS, snapshot):
         return []
-    known = graph.recipe.calibration_snapshots
-    return [name for name in window_of(graph.recipe, snapshot) if name in known]
+    known = pipeline.recipe.calibration_snapshots
+    return [name for name in window_of(pipeline.recipe, snapshot) if name in known]
 
 
-def window_of(recipe: "Recipe", snapshot: str) -> Sequence[str]:
+def window_of(recipe: DedupRecipe, snapshot: str) -> Sequence[str]:
     """Return the snapshots whose documents a snapshot is compared with, first in rank first.
 
     Rank is the order in the recipe; a snapshot itself is always the last of its window.

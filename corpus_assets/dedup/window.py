@@ -31,14 +31,7 @@ import pyarrow.compute as pc
 from corpus_assets.core.errors import RecipeError, StoreError
 from corpus_assets.core.schemas import CLUSTER_MEMBERS
 from corpus_assets.dedup.candidate_keys import BANDS, CAPTURE, EXACT, URL, CandidateKeys
-from corpus_assets.dedup.clusters import (
-    MEMBERS,
-    ClusterSettings,
-    HeldRows,
-    MappedRows,
-    SketchedRows,
-    find_clusters,
-)
+from corpus_assets.dedup.clusters import MEMBERS, HeldRows, MappedRows, SketchedRows, find_clusters
 from corpus_assets.dedup.kernels.components import (
     ALONE,
     RANGES,
@@ -46,7 +39,7 @@ from corpus_assets.dedup.kernels.components import (
     number_batches,
     take_kept,
 )
-from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.text.minhash import BINS
 
 BATCH_ROWS = 1 << 17

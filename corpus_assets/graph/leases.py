@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Iterator
 
 from catalog.db.database import clock
-from catalog.db.leases import is_gone, process_name
+from catalog.db.processes import is_gone, process_name
 from catalog.db.registry import Registry
 from catalog.db.rows import LeaseRow
 from catalog.errors import CatalogError, LeaseHeld, LeaseLost

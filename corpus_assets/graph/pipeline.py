@@ -6,8 +6,8 @@ can ask for any stage, and why a plan is simply the same question asked without 
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.core.errors import MissingInput, ModelError, RecipeError
+from corpus_assets.core.files import File
 from corpus_assets.core.lock import Lock, PinnedFile
 from corpus_assets.core.packs import Bytes, Contents, Listings, Results, StageResults, fingerprints
-from corpus_assets.core.stage import File, Graph, Stage
+from corpus_assets.core.stage import Graph, Stage
 from corpus_assets.core.store import Output, Result, Store
 from corpus_assets.core.task import FileSpool, Task
 from corpus_assets.ingest.list_stages import site_pins
@@ -27,7 +28,6 @@ from corpus_assets.ingest.snapshots import (
     load_snapshot_files,
     save_snapshot_files,
 )
-from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.models.files import how_to_get, model_at, model_digest
 from corpus_assets.recipe.recipe import Recipe
@@ -60,7 +60,7 @@ class Pipeline:
         self._listings = Listings(self.store)
         self._digests: dict[Path, str] = {}
         self._files: dict[str, SnapshotFiles] = {}
-        self._document_tasks: dict[tuple[str, str, str], Sequence[Task]] = {}
+        self._plans: dict[tuple[str, str | None, Hashable], Sequence[Task]] = {}
 
     # Questions.
 
@@ -73,16 +73,15 @@ class Pipeline:
             return []
         stage = self.graph[name]
         if not stage.is_by_snapshot:
-            return self._unlocked(stage, self._plan(stage, None))
-        if snapshot is None:
+            snapshot = None
+        elif snapshot is None:
             raise MissingInput(f"{name} runs by snapshot; name one")
-        if stage is not DOCUMENTS:
+        if stage.plan_key is None:
             return self._unlocked(stage, self._plan(stage, snapshot))
-        # Every stage asks for these, and comparing parts with new orders reads their keys.
-        asked = (snapshot, self.snapshot_files(snapshot).content_hash, self.suppressions.digest)
-        if asked not in self._document_tasks:
-            self._document_tasks[asked] = self._plan(stage, snapshot)
-        return self._document_tasks[asked]
+        asked = (name, snapshot, stage.plan_key(self, snapshot))
+        if asked not in self._plans:
+            self._plans[asked] = self._unlocked(stage, self._plan(stage, snapshot))
+        return self._plans[asked]
 
     def _plan(self, stage: Stage, snapshot: str | None) -> Sequence[Task]:
         self._planned.append((stage, snapshot))
@@ -207,6 +206,13 @@ class Pipeline:
     def pin_of(self, name: str, snapshot: str | None = None) -> Output | None:
         """Return the lock's file for a calibration; its stage is then never run."""
         return self.pins.get(f"{name}/{snapshot}" if snapshot else name)
+
+    def unpinned(self, name: str) -> "Pipeline":
+        """Return the same without the lock's file for a calibration: what the graph resolves."""
+        if not self.is_locked and name not in self.pins:
+            return self
+        others = {other: pin for other, pin in self.pins.items() if other != name}
+        return replace(self, pins=others, is_locked=False)
 
     def calibration(self, file: File, snapshot: str | None = None) -> Output:
         """Return a pinned file: the lock's where there is one, else what the graph resolved."""

@@ -9,7 +9,6 @@ of it is computed.
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,52 +18,35 @@ from corpus_assets.core.stage import Stage
 from corpus_assets.core.store import Result
 from corpus_assets.core.task import Each, EarlierResult, Task
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.purge import origin_of, result_before, standing_parts
-from corpus_assets.ingest.stage import DOCUMENTS
 
 
 class Before(Pipeline):
-    """The same graph with the documents that stood before the last purge of each part."""
+    """The same graph over what stood before the last purge of each part."""
 
     def __init__(self, now: Pipeline) -> None:
         super().__init__(**{part.name: getattr(now, part.name) for part in fields(Pipeline)})
         self.now = now
-        self._documents: dict[str | None, Sequence[Result]] = {}
+        self._earlier: dict[tuple[str, str | None], Sequence[Result]] = {}
 
     def results(self, name: str, snapshot: str | None = None) -> Sequence[Result]:
-        if name != DOCUMENTS.name:
+        before_purge = self.graph[name].before_purge
+        if before_purge is None:
             return super().results(name, snapshot)
-        if snapshot not in self._documents:
-            self._documents[snapshot] = self._before(snapshot)
-        return self._documents[snapshot]
-
-    def _before(self, snapshot: str | None) -> Sequence[Result]:
-        tasks = self.now.tasks(DOCUMENTS.name, snapshot)
-        notes = standing_parts(self.store, (origin_of(task).base for task in tasks))
-        load = partial(self.load, snapshot=snapshot)
-        others: dict[int, Result] = {}
-        for part, task in enumerate(tasks if notes else ()):
-            found = result_before(task, load, notes.get(origin_of(task).base))
-            if found is not None:
-                others[part] = found
-        now = self.now.results(DOCUMENTS.name, snapshot)
-
-        def earlier(part: int, result: Result) -> Result:
-            return others.get(part, result)
-
-        return Each(earlier, now)
+        if (name, snapshot) not in self._earlier:
+            self._earlier[name, snapshot] = before_purge(self.now, snapshot)
+        return self._earlier[name, snapshot]
 
 
 def with_reuse(
-    graph: Pipeline, stage: Stage, snapshot: str | None, tasks: Sequence[Task]
+    pipeline: Pipeline, stage: Stage, snapshot: str | None, tasks: Sequence[Task]
 ) -> Sequence[Task]:
     """Return the same tasks, told where rows of an earlier result lie. Identity does not change."""
-    if not stage.by_row or not graph.suppressions.rows:
+    if not stage.by_row or not pipeline.suppressions.rows:
         return tasks
-    missing = np.flatnonzero(~graph.is_done(stage.name, snapshot, tasks)).tolist()
+    missing = np.flatnonzero(~pipeline.is_done(stage.name, snapshot, tasks)).tolist()
     if not missing:
         return tasks
-    before = Before(graph)
+    before = Before(pipeline)
     try:
         earlier = before.tasks(stage.name, snapshot)
     except MissingInput:
@@ -72,7 +54,7 @@ def with_reuse(
     told: dict[int, Task] = {}
     for i in missing:
         was = earlier[i]
-        result = graph.result_of(was, snapshot)
+        result = pipeline.result_of(was, snapshot)
         if result is not None and _shared(tasks[i], stage) == _shared(was, stage):
             kept = EarlierResult(was.inputs, result.outputs, result.counts, result.notes)
             told[i] = replace(tasks[i], earlier=kept)

@@ -33,15 +33,11 @@ from corpus_assets.graph.engine.base import Engine
 from corpus_assets.graph.engine.tries import FailedTask, PartsFailed
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.reuse import with_reuse
-from corpus_assets.ingest.purge import remember
 from corpus_assets.ingest.snapshots import (
     SnapshotFiles,
     list_snapshot_files,
     with_site_files,
 )
-from corpus_assets.ingest.stage import DOCUMENTS
-from corpus_assets.signals.stages.classifiers import CLASSIFIERS, classifier_files
-from corpus_assets.tokenizer.stage import TOKENIZER, refuse_failed
 
 TASKS_HELD = 512  # of those handed out last: their results are noted when they come
 
@@ -104,8 +100,8 @@ def metric_rows(report: AssetReport) -> list[MetricRow]:
 def content_hash(pipeline: Pipeline, asset: str, snapshot: str | None) -> str:
     """Identity of what a complete asset holds; MissingInput where it is not complete."""
     stage = pipeline.graph.assets[asset].last
-    if stage is CLASSIFIERS:  # each by itself pinned or trained
-        pins = list(classifier_files(pipeline).values())
+    if stage.calibration is not None and stage.calibration.is_by_name:
+        pins = list(stage.calibration.files(pipeline).values())
     else:
         pin = pipeline.pin_of(stage.name, snapshot)
         pins = [pin] if pin is not None else []
@@ -191,11 +187,11 @@ def run_stage(
     finished.save()
     if aside:
         raise _incomplete(report, aside, len(tasks))
-    if stage is DOCUMENTS:
-        remember(pipeline.store, tasks, pipeline.suppressions)
+    if stage.after is not None:
+        stage.after(pipeline, tasks)
     notes.write()
-    if stage is TOKENIZER and len(tasks):
-        refuse_failed(pipeline)
+    if stage.accept is not None:
+        stage.accept(pipeline)
 
 
 def _failed_row(part: int, failed: FailedTask, snapshot: str | None) -> FailedPartRow:

@@ -7,7 +7,6 @@ content hash of a list is an input of each part that uses it.
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import SourceError
@@ -25,46 +24,44 @@ from corpus_assets.ingest.gates import (
     UrlLists,
     build_category_index,
 )
+from corpus_assets.ingest.planner import IngestPlanner
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets.ingest.site_files import SiteFileSettings, build_index, read_site_files
 from corpus_assets.ingest.snapshots import reading_params
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
 CATEGORY = "blocked_categories/"
 FILES_PER_TASK = 64
 BYTES_PER_TASK = 512_000_000
 
 
-def plan_category_index(graph: "Pipeline") -> list[Task]:
-    entry = graph.recipe.blocked_categories
+def plan_category_index(pipeline: IngestPlanner) -> list[Task]:
+    entry = pipeline.recipe.blocked_categories
     if entry is None:
         return []
     lists: list[tuple[str, str]] = []
     extra: dict[str, str] = {}
-    for name, paths in category_files(graph).items():
+    for name, paths in category_files(pipeline).items():
         category = name.removeprefix(CATEGORY)
         for path in paths:
             lists.append((category, str(path)))
-            extra[f"{category}/{path.name}"] = graph.digest_of(path)
+            extra[f"{category}/{path.name}"] = pipeline.digest_of(path)
     settings = {"categories": list(entry.categories)}
     params = {"lists": lists}
     return [CATEGORY_INDEX.task(settings, extra_inputs=extra, params=params)]
 
 
-def plan_site_rules(graph: "Pipeline", snapshot: str) -> list[Task]:
-    source = graph.recipe.source_of(snapshot)
-    settings = site_settings(graph).identity()
+def plan_site_rules(pipeline: IngestPlanner, snapshot: str) -> list[Task]:
+    source = pipeline.recipe.source_of(snapshot)
+    settings = site_settings(pipeline).identity()
     tasks = []
-    for number, chunk in enumerate(_chunks(graph.snapshot_files(snapshot).robots)):
+    for number, chunk in enumerate(_chunks(pipeline.snapshot_files(snapshot).robots)):
         tasks.append(
             SITE_RULES.task(
                 settings,
                 extra_inputs={file.name: file.sha256 for file in chunk},
                 params={
                     "files": [asdict(file) for file in chunk],
-                    **reading_params(source, graph.locations, snapshot, chunk[0]),
+                    **reading_params(source, pipeline.locations, snapshot, chunk[0]),
                 },
                 label=f"{snapshot} site files {number}",
             )
@@ -72,13 +69,15 @@ def plan_site_rules(graph: "Pipeline", snapshot: str) -> list[Task]:
     return tasks
 
 
-def plan_robots_index(graph: "Pipeline", snapshot: str) -> list[Task]:
-    inputs = {f"{i:05d}": rules for i, rules in enumerate(graph.parts(files.SITE_RULES, snapshot))}
-    settings = site_settings(graph).identity()
+def plan_robots_index(pipeline: IngestPlanner, snapshot: str) -> list[Task]:
+    inputs = {
+        f"{i:05d}": rules for i, rules in enumerate(pipeline.parts(files.SITE_RULES, snapshot))
+    }
+    settings = site_settings(pipeline).identity()
     return [ROBOTS_INDEX.task(settings, inputs, label=snapshot)] if inputs else []
 
 
-def list_inputs(graph: "Pipeline", snapshot: str) -> dict[str, Output]:
+def list_inputs(pipeline: IngestPlanner, snapshot: str) -> dict[str, Output]:
     """Return what a part of a snapshot looks its pages up in."""
     found: dict[str, Output] = {}
     for name, file in (
@@ -86,23 +85,23 @@ def list_inputs(graph: "Pipeline", snapshot: str) -> dict[str, Output]:
         ("sites", files.SITES),
         ("site_rules", files.ROBOTS_RULES),
     ):
-        for output in graph.parts(file, snapshot):
+        for output in pipeline.parts(file, snapshot):
             found[name] = output
     return found
 
 
-def site_settings(graph: "Pipeline") -> SiteFileSettings:
-    gates = graph.recipe.documents.gates
+def site_settings(pipeline: IngestPlanner) -> SiteFileSettings:
+    gates = pipeline.recipe.documents.gates
     if gates.robots is None:
         return SiteFileSettings(ai_agents=gates.optout.ai_agents.training)
     return SiteFileSettings(agents=gates.robots.agents)
 
 
-def site_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
+def site_pins(pipeline: IngestPlanner) -> dict[str, tuple[PinnedFile, ...]]:
     """Return what was pinned beside the files of snapshots, for the lock."""
     pins: dict[str, tuple[PinnedFile, ...]] = {}
-    for snapshot in graph.recipe.snapshots:
-        pinned = graph.snapshot_files(snapshot)
+    for snapshot in pipeline.recipe.snapshots:
+        pinned = pipeline.snapshot_files(snapshot)
         if pinned.robots:
             pins[f"site_files/{snapshot}"] = tuple(
                 PinnedFile(name=file.name, bytes=file.size, sha256=file.sha256)
@@ -116,21 +115,21 @@ def site_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
     return pins
 
 
-def category_files(graph: "Pipeline") -> dict[str, list[Path]]:
+def category_files(pipeline: IngestPlanner) -> dict[str, list[Path]]:
     """Return the files of each blocked category, by its name in a lock."""
-    entry = graph.recipe.blocked_categories
+    entry = pipeline.recipe.blocked_categories
     if entry is None:
         return {}
     return {
-        CATEGORY + name: _category_files(graph, entry.folder, name) for name in entry.categories
+        CATEGORY + name: _category_files(pipeline, entry.folder, name) for name in entry.categories
     }
 
 
-def _category_files(graph: "Pipeline", lists: str, category: str) -> list[Path]:
-    copies = graph.locations.copies(CATEGORY + category)
+def _category_files(pipeline: IngestPlanner, lists: str, category: str) -> list[Path]:
+    copies = pipeline.locations.copies(CATEGORY + category)
     if copies is not None:
         return copies
-    folder = Path(graph.locations.resolve(lists)) / category
+    folder = Path(pipeline.locations.resolve(lists)) / category
     found = [folder / name for name in CATEGORY_FILES if (folder / name).is_file()]
     if not found:
         raise SourceError(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ from corpus_assets.ingest.crawl import (
     read_indexed,
     robots_path,
 )
-from corpus_assets.ingest.entry import SourceEntry
+from corpus_assets.ingest.entry import SourcedRecipe, SourceEntry
 from corpus_assets.ingest.fetch import Opener, Reach, forget_cached, is_remote, open_pinned
 from corpus_assets.ingest.formats import format_of, read_records, refuse_formats
 from corpus_assets.ingest.gates import GateSettings
@@ -40,9 +40,6 @@ from corpus_assets.ingest.listing import base_of, find_files, list_files, list_n
 from corpus_assets.ingest.locations import DEMO, Locations
 from corpus_assets.ingest.records import RawRecord, SourceFile
 from corpus_assets.ingest.source import SourceSpec
-
-if TYPE_CHECKING:
-    from corpus_assets.recipe.recipe import Recipe
 
 # The pinned list of a snapshot's files: listed and hashed once, then frozen.
 #
@@ -221,7 +218,7 @@ _DECODER = json.JSONDecoder()
 
 
 def list_snapshot_files(
-    recipe: "Recipe",
+    recipe: SourcedRecipe,
     locations: Locations,
     store: Store,
     snapshot: str,
@@ -254,7 +251,7 @@ def list_snapshot_files(
     return SnapshotFiles(snapshot, location, tuple(files))
 
 
-def refuse_absent(recipe: "Recipe", locations: Locations, snapshot: str) -> None:
+def refuse_absent(recipe: SourcedRecipe, locations: Locations, snapshot: str) -> None:
     """Refuse a snapshot that should lie on this machine and does not, without reading any file."""
     source = recipe.source_of(snapshot)
     stated = source.snapshots[snapshot]
@@ -263,7 +260,7 @@ def refuse_absent(recipe: "Recipe", locations: Locations, snapshot: str) -> None
         find_files(source, locations.resolve(stated), snapshot)
 
 
-def is_as_pinned(recipe: "Recipe", locations: Locations, store: Store, snapshot: str) -> bool:
+def is_as_pinned(recipe: SourcedRecipe, locations: Locations, store: Store, snapshot: str) -> bool:
     """Whether the files of a pinned snapshot have the names and sizes of those that were pinned. No
     file is read, and servers are not asked."""
     source = recipe.source_of(snapshot)
@@ -304,7 +301,7 @@ class OpenPlace:
 
 
 def _list_crawl(
-    recipe: "Recipe",
+    recipe: SourcedRecipe,
     locations: Locations,
     store: Store,
     source: SourceEntry,

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +13,7 @@ from corpus_assets.core.errors import ModelError
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.packs import Identified, fingerprints, prints_of
 from corpus_assets.core.stage import Scope, Stage
+from corpus_assets.core.store import Result
 from corpus_assets.core.task import (
     LOOKUP_ROWS,
     Each,
@@ -30,11 +30,14 @@ from corpus_assets.ingest.documents import SUPPRESSED, IngestSettings, ingest_pa
 from corpus_assets.ingest.extract import extractor_version
 from corpus_assets.ingest.gates import OPTED_OUT, TRAINING_DISALLOWED, sample_counts
 from corpus_assets.ingest.list_stages import category_files, list_inputs, url_lists
+from corpus_assets.ingest.planner import IngestPlanner
 from corpus_assets.ingest.purge import (
     listed_orders,
     origin_of,
     part_task,
     purge_part,
+    remember,
+    result_before,
     spelled_orders,
     standing_parts,
     under_orders,
@@ -51,9 +54,6 @@ from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
 
 EXTRACTION_MODEL = "documents.extraction.model"
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
 DROPS = (
     # taken down, or not wanted by its address
@@ -74,9 +74,9 @@ DROPS = (
 """Why a record gives no document."""
 
 
-def plan_documents(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    source = graph.recipe.source_of(snapshot)
-    blocklists = graph.locations.files(graph.recipe.blocklists, "blocklists")
+def plan_documents(pipeline: IngestPlanner, snapshot: str) -> Sequence[Task]:
+    source = pipeline.recipe.source_of(snapshot)
+    blocklists = pipeline.locations.files(pipeline.recipe.blocklists, "blocklists")
     spec = source.identity()
     del spec["snapshots"]
     spec.pop("crawl", None)  # which files it takes is in their pins
@@ -85,21 +85,21 @@ def plan_documents(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     settings = {
         "source": spec,
         "snapshot": snapshot,
-        "ingest": graph.recipe.documents.identity(),
-        "extractor": extractor_version(graph.recipe.documents.extraction),
+        "ingest": pipeline.recipe.documents.identity(),
+        "extractor": extractor_version(pipeline.recipe.documents.extraction),
         "orders": [],
     }
-    lists = {f"blocklist/{i:04d}": graph.digest_of(path) for i, path in enumerate(blocklists)}
-    gate = graph.recipe.documents.gates.language_gate
+    lists = {f"blocklist/{i:04d}": pipeline.digest_of(path) for i, path in enumerate(blocklists)}
+    gate = pipeline.recipe.documents.gates.language_gate
     model: dict[str, str] = {}
     if gate is not None and gate.languages:
-        path, lists["lid"] = graph.language_model()
+        path, lists["lid"] = pipeline.language_model()
         model["lid"] = str(path)
-    own_model = extraction_model(graph)
+    own_model = extraction_model(pipeline)
     if own_model is not None:
         model["model"], lists["extraction_model"] = str(own_model[0]), own_model[1]
-    looked_up = list_inputs(graph, snapshot)
-    pinned = graph.snapshot_files(snapshot)
+    looked_up = list_inputs(pipeline, snapshot)
+    pinned = pipeline.snapshot_files(snapshot)
 
     def base(part: int, file: SourceFile) -> Task:
         if file.name in source.skip_files.get(snapshot, ()):
@@ -113,45 +113,47 @@ def plan_documents(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
                 "file": file.plain(),
                 "blocklists": [str(path) for path in blocklists],
                 **model,
-                **reading_params(source, graph.locations, snapshot, file),
+                **reading_params(source, pipeline.locations, snapshot, file),
             },
             label=f"{snapshot} {file.name}",
         )
 
-    return parts_under_orders(graph, snapshot, Each(base, pinned.files))
+    return parts_under_orders(pipeline, snapshot, Each(base, pinned.files))
 
 
-def extraction_model(graph: "Pipeline") -> tuple[Path, str] | None:
+def extraction_model(pipeline: IngestPlanner) -> tuple[Path, str] | None:
     """Return file and digest of the extractor's model; None where that of the package is used."""
-    setting = graph.recipe.documents.extraction
+    setting = pipeline.recipe.documents.extraction
     if setting.model_sha256 is None:
         return None
-    copies = graph.locations.copies(EXTRACTION_MODEL)
+    copies = pipeline.locations.copies(EXTRACTION_MODEL)
     if copies is None and setting.model is None:
         raise ModelError("documents.extraction: `model_sha256` is given; say in `model` which file")
-    (path,) = copies or graph.locations.files((setting.model or "",), EXTRACTION_MODEL)
-    if graph.digest_of(path) != setting.model_sha256:
+    (path,) = copies or pipeline.locations.files((setting.model or "",), EXTRACTION_MODEL)
+    if pipeline.digest_of(path) != setting.model_sha256:
         raise ModelError(
-            f"{EXTRACTION_MODEL}: {path} has SHA-256 {graph.digest_of(path)}, the recipe says "
+            f"{EXTRACTION_MODEL}: {path} has SHA-256 {pipeline.digest_of(path)}, the recipe says "
             f"{setting.model_sha256}: restore the file, or correct the recipe"
         )
     return path, setting.model_sha256
 
 
-def parts_under_orders(graph: "Pipeline", snapshot: str, bases: Sequence[Task]) -> Sequence[Task]:
+def parts_under_orders(
+    pipeline: IngestPlanner, snapshot: str, bases: Sequence[Task]
+) -> Sequence[Task]:
     """Return the tasks whose results stand for the parts of a snapshot. What orders change is
     looked up once; a part that none touches is its base."""
     prints = fingerprints(bases)
     planned_prints = prints.copy()
-    standing = standing_parts(graph.store, (each.tobytes().hex() for each in prints))
+    standing = standing_parts(pipeline.store, (each.tobytes().hex() for each in prints))
     touched: dict[int, tuple[list[list[str]], Origin]] = {}
-    if standing or graph.suppressions.rows:
-        graph.finished(DOCUMENTS.name, snapshot).rows(prints)  # all that are there in one look
-        load = partial(graph.load, snapshot=snapshot)
-        listed = cache(partial(listed_orders, graph.store, graph.suppressions))
+    if standing or pipeline.suppressions.rows:
+        pipeline.finished(DOCUMENTS.name, snapshot).rows(prints)  # all that are there in one look
+        load = partial(pipeline.load, snapshot=snapshot)
+        listed = cache(partial(listed_orders, pipeline.store, pipeline.suppressions))
         for part, base in enumerate(bases):
             note = standing.get(prints[part].tobytes().hex())
-            found = part_task(graph.store, base, graph.suppressions, load, note, listed)
+            found = part_task(pipeline.store, base, pipeline.suppressions, load, note, listed)
             if found.settings["orders"]:
                 touched[part] = found.settings["orders"], origin_of(found)
                 planned_prints[part] = prints_of([found.fingerprint])[0]
@@ -162,6 +164,33 @@ def parts_under_orders(graph: "Pipeline", snapshot: str, bases: Sequence[Task]) 
     planned = Identified(task, bases)
     planned.prints = planned_prints
     return planned
+
+
+def plan_key(pipeline: IngestPlanner, snapshot: str) -> tuple[str, str]:
+    """Files and orders. Every stage asks for these tasks, and comparing parts with new orders reads
+    their keys."""
+    return pipeline.snapshot_files(snapshot).content_hash, pipeline.suppressions.digest
+
+
+def results_before_purge(pipeline: IngestPlanner, snapshot: str) -> Sequence[Result]:
+    """Return the results of all parts, of those that orders filtered the ones before."""
+    tasks = pipeline.tasks(DOCUMENTS.name, snapshot)
+    notes = standing_parts(pipeline.store, (origin_of(task).base for task in tasks))
+    load = partial(pipeline.load, snapshot=snapshot)
+    others: dict[int, Result] = {}
+    for part, task in enumerate(tasks if notes else ()):
+        found = result_before(task, load, notes.get(origin_of(task).base))
+        if found is not None:
+            others[part] = found
+
+    def earlier(part: int, result: Result) -> Result:
+        return others.get(part, result)
+
+    return Each(earlier, pipeline.results(DOCUMENTS.name, snapshot))
+
+
+def remember_parts(pipeline: IngestPlanner, tasks: Sequence[Task]) -> None:
+    remember(pipeline.store, tasks, pipeline.suppressions)
 
 
 def run_documents(context: TaskContext) -> None:
@@ -224,11 +253,11 @@ def _model(context: TaskContext, name: str) -> Path | None:
     return Path(context.param(name)) if name in context.task.params else None
 
 
-def _inputs(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
+def _inputs(pipeline: IngestPlanner) -> dict[str, tuple[PinnedFile, ...]]:
     """Source files of all snapshots, blocklists, and what other lists are made from."""
-    lists = {"blocklists": graph.locations.files(graph.recipe.blocklists, "blocklists")}
-    lists |= category_files(graph)
-    return graph.delivered() | {name: graph.pins_of(paths) for name, paths in lists.items()}
+    lists = {"blocklists": pipeline.locations.files(pipeline.recipe.blocklists, "blocklists")}
+    lists |= category_files(pipeline)
+    return pipeline.delivered() | {name: pipeline.pins_of(paths) for name, paths in lists.items()}
 
 
 DOCUMENTS = Stage(
@@ -243,4 +272,7 @@ DOCUMENTS = Stage(
     writes=(files.DOCUMENTS, files.RECORDS),
     drops=DROPS,
     inputs=_inputs,
+    plan_key=plan_key,
+    after=remember_parts,
+    before_purge=results_before_purge,
 )

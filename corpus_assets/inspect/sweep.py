@@ -16,8 +16,9 @@ from corpus_assets.session import Session, build_lease
 from corpus_assets.tokenizer.audit import Passage, Subject, measure
 from corpus_assets.tokenizer.sample import rows_of
 from corpus_assets.tokenizer.scripts import own_scripts
+from corpus_assets.tokenizer.settings import TokenizerSettings
 from corpus_assets.tokenizer.stage import SAMPLE
-from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.train import train_tokenizer
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ from corpus_assets.core.store import Store, load_result, read_checked
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.scrub.settings import ScrubSettings
 from corpus_assets.session import open_home
-from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
-from corpus_assets.tokenizer.audit import AuditSettings, Passage, Training, audit, judged
+from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
+from corpus_assets.tokenizer.audit import Passage, Training, audit, judged
 from corpus_assets.tokenizer.sample import rows_of
+from corpus_assets.tokenizer.settings import AuditSettings
 from corpus_assets.versions.published import load_published_recipe, published_manifest
 
 FILE_CHARS = 20_000_000

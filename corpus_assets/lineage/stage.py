@@ -7,7 +7,7 @@ file a run. `catalog.formats.key_files` has the format; the catalog only reads i
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,12 +30,10 @@ from catalog.formats.key_files import (
     surt_hosts,
 )
 from corpus_assets.core import files
+from corpus_assets.core.planner import AnyRecipe, Planner
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output, Result
 from corpus_assets.core.task import Each, Task, TaskContext, count
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
 VERSION = 1
 
@@ -105,17 +103,17 @@ def _count_derived(column: pa.ChunkedArray) -> int:
 SUFFIX = ".keys"
 
 
-def plan_lineage_keys(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
+def plan_lineage_keys(pipeline: Planner[AnyRecipe], snapshot: str) -> Sequence[Task]:
     """Plan runs of consecutive parts, and of consecutive shards of a group."""
-    clusters = graph.results(files.MEMBERS.stage, snapshot)
+    clusters = pipeline.results(files.MEMBERS.stage, snapshot)
     tables = {
-        "documents": graph.parts(files.RECORDS, snapshot),
-        "texts": graph.parts(files.DOCUMENTS, snapshot),
+        "documents": pipeline.parts(files.RECORDS, snapshot),
+        "texts": pipeline.parts(files.DOCUMENTS, snapshot),
         "cluster_members": files.MEMBERS.of_parts(clusters),
     }
     shards: dict[str, list[tuple[str, Output]]] = {}
-    for name, spans in shard_spans(snapshot, graph.tasks("shards", snapshot),
-                                   graph.results("shards", snapshot)):  # fmt: skip
+    for name, spans in shard_spans(snapshot, pipeline.tasks("shards", snapshot),
+                                   pipeline.results("shards", snapshot)):  # fmt: skip
         shards.setdefault(name.rpartition("/")[0], []).append((name, spans))
 
     def of_parts(table: str, first: int) -> Task:
@@ -160,7 +158,7 @@ def run_lineage_keys(context: TaskContext) -> None:
         count(context, rows, parse_header(made[DOCUMENT_IDS], DOCUMENT_IDS).entries)
 
 
-def key_rows(pipeline: "Pipeline") -> list[KeyRow]:
+def key_rows(pipeline: Planner[AnyRecipe]) -> list[KeyRow]:
     """List the key files of a version, for the catalog."""
     return [
         KeyRow(kind, snapshot, output.path, output.sha256, output.bytes, output.rows)

@@ -17,18 +17,15 @@ from corpus_assets.core.identity import Name, Settings, digest, is_absent
 from corpus_assets.decontam.contamination import ContaminationSettings
 from corpus_assets.decontam.eval_index import EvalIndexSettings
 from corpus_assets.decontam.eval_suites import EvalSuite
-from corpus_assets.dedup.clusters import ClusterSettings
-from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.ingest.documents import IngestSettings
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.gates import CategoryLists
 from corpus_assets.recipe.evidence import EvidenceSettings
 from corpus_assets.select.groups import GroupBy, values_of
 from corpus_assets.select.rules import SelectionSettings
-from corpus_assets.shards.format import NARROW_IDS
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
-from corpus_assets.shards.pack import PackSettings
-from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD
+from corpus_assets.shards.settings import NARROW_IDS, PackSettings
 from corpus_assets.signals.base import INSTALLED, SignalFamily
 from corpus_assets.signals.classifier import Name as ClassifierName
 from corpus_assets.signals.imported import Imported
@@ -37,10 +34,8 @@ from corpus_assets.signals.perplexity import MODEL
 from corpus_assets.signals.source_labels import SourceLabels
 from corpus_assets.signals.stages.classifier_training import ClassifierEntry, check_classifiers
 from corpus_assets.signals.stages.perplexity_training import PerplexitySettings
-from corpus_assets.signals.stages.signals import SignalSettings
-from corpus_assets.tokenizer.audit import AuditSettings
-from corpus_assets.tokenizer.sample import TokenizerSample
-from corpus_assets.tokenizer.train import TokenizerSettings
+from corpus_assets.signals.stages.settings import SignalSettings
+from corpus_assets.tokenizer.settings import TokenizerEntry
 
 # Settings that judge or time and change no byte of a version; none of them is part of an identity.
 
@@ -189,46 +184,6 @@ class StandIn(Settings):
         min_length=1,
         description="dotted keys of the recipe and their values then, as with `--set`",
     )
-
-
-class TokenizerEntry(Settings):
-    """Train a tokenizer, or pin a `tokenizer.json` by path and digest."""
-
-    train: TokenizerSettings | None = None
-    sample: TokenizerSample = TokenizerSample()
-    pinned: str | None = None
-    sha256: str | None = None
-    end_of_document: str | None = Field(
-        default=None, description="the special token that ends a document, if not the usual one"
-    )
-    pad: str | None = Field(
-        default=None, description="the special token that fills a sample, if not the usual one"
-    )
-    audit: AuditSettings = Field(
-        default=AuditSettings(),
-        description="what fails the audit; no part of what a version is",
-    )
-
-    @model_validator(mode="after")
-    def _one_way(self) -> "TokenizerEntry":
-        if (self.train is None) == (self.pinned is None):
-            raise ValueError("say either `train` or `pinned`")
-        if self.pinned is not None and self.sha256 is None:
-            raise ValueError("a pinned tokenizer needs its `sha256`")
-        eod, pad = self.special_names().values()
-        if eod == pad:
-            raise ValueError(f"{eod} cannot both end a document and fill a sample; name another")
-        named = self.train.special_tokens if self.train is not None else (eod, pad)
-        for needed in (eod, pad):
-            if needed not in named:
-                raise ValueError(
-                    f"train.special_tokens must hold {needed}: the shards are built on it"
-                )
-        return self
-
-    def special_names(self) -> dict[str, str]:
-        """Names of the tokens that end a document and fill a sample."""
-        return {"eod": self.end_of_document or END_OF_DOCUMENT, "pad": self.pad or PAD}
 
 
 class ShardSettings(Settings):

@@ -43,6 +43,20 @@ FIELDS = {
 """Settings and the kinds of findings they are about."""
 
 
+Form = Literal["text", "normalized"]
+
+
+class TextHashList(Settings):
+    """A file of hashes, and of what they are."""
+
+    path: str = Field(description="a file, or a pattern for files")
+    form: Form = Field(
+        default="text",
+        description="`text`: of the extracted text in UTF-8, as it is; `normalized`: in form NFKC, "
+        "case folded, white space as single spaces",
+    )
+
+
 class RecognizerSettings(Settings):
     """Something else that finds personal data, such as a model that knows names."""
 

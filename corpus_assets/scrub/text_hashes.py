@@ -8,36 +8,20 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import pyarrow as pa
-from pydantic import Field
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.core.identity import Settings
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.task import TaskContext
+from corpus_assets.scrub.planner import ScrubPlanner
+from corpus_assets.scrub.settings import Form
 from corpus_assets.text.normal_forms import nfkc
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
 LISTED = "listed_text_hash"
 
-Form = Literal["text", "normalized"]
-
 _HASH = re.compile(r"[0-9a-fA-F]{64}(?=\s|$)")
-
-
-class TextHashList(Settings):
-    """A file of hashes, and of what they are."""
-
-    path: str = Field(description="a file, or a pattern for files")
-    form: Form = Field(
-        default="text",
-        description="`text`: of the extracted text in UTF-8, as it is; `normalized`: in form NFKC, "
-        "case folded, white space as single spaces",
-    )
 
 
 class HashList:
@@ -88,41 +72,43 @@ def _read(path: Path) -> Iterator[bytes]:
         yield bytes.fromhex(found.group())
 
 
-def hash_list_files(graph: "Pipeline") -> dict[str, list[Path]]:
+def hash_list_files(pipeline: ScrubPlanner) -> dict[str, list[Path]]:
     """Return the files of each list of hashes that the recipe names, by its place there."""
     found: dict[str, list[Path]] = {}
-    for number, entry in enumerate(graph.recipe.clean_text.text_hashes):
+    for number, entry in enumerate(pipeline.recipe.clean_text.text_hashes):
         name = f"text_hashes/{number:04d}"
-        found[name] = graph.locations.files((entry.path,), "clean_text.text_hashes", name)
+        found[name] = pipeline.locations.files((entry.path,), "clean_text.text_hashes", name)
     return found
 
 
-def _with_forms(graph: "Pipeline") -> list[tuple[str, Path]]:
+def _with_forms(pipeline: ScrubPlanner) -> list[tuple[str, Path]]:
     """(form, file) of each of these files."""
-    lists = zip(graph.recipe.clean_text.text_hashes, hash_list_files(graph).values(), strict=True)
+    lists = zip(
+        pipeline.recipe.clean_text.text_hashes, hash_list_files(pipeline).values(), strict=True
+    )
     return [(entry.form, path) for entry, paths in lists for path in paths]
 
 
-def hash_list_inputs(graph: "Pipeline") -> tuple[dict[str, str], dict[str, Any]]:
+def hash_list_inputs(pipeline: ScrubPlanner) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the lists as inputs of a task, by digest, and where they lie."""
-    files = _with_forms(graph)
+    files = _with_forms(pipeline)
     if not files:
         return {}, {}
     digests = {
-        f"text_hashes/{number:04d}/{form}": graph.digest_of(path)
+        f"text_hashes/{number:04d}/{form}": pipeline.digest_of(path)
         for number, (form, path) in enumerate(files)
     }
     return digests, {"text_hashes": [[form, str(path)] for form, path in files]}
 
 
-def hash_list_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
+def hash_list_pins(pipeline: ScrubPlanner) -> dict[str, tuple[PinnedFile, ...]]:
     """Return the lists for the lock."""
-    files = _with_forms(graph)
+    files = _with_forms(pipeline)
     if not files:
         return {}
     return {
         "text_hashes": tuple(
-            PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=graph.digest_of(path))
+            PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=pipeline.digest_of(path))
             for _, path in files
         )
     }

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from corpus_assets.core.task import TaskContext
+from corpus_assets.scrub.planner import ScrubPlanner
 from corpus_assets.scrub.recognizers import Recognizer, load_recognizer, recognize
 from corpus_assets.scrub.settings import (
     Finding,
@@ -22,9 +23,6 @@ from corpus_assets.scrub.settings import (
 )
 from corpus_assets.text.batch import TextBatch
 
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
-
 VERSION = 7
 """Of what is found and what replaces it; raise it with that of `clean_text`."""
 
@@ -32,28 +30,28 @@ SCRUBBED = "scrubbed_"
 """Begins the names of counts of personal data; the kind follows."""
 
 
-def sample_settings(graph: "Pipeline", snapshot: str) -> dict[str, Any]:
+def sample_settings(pipeline: ScrubPlanner, snapshot: str) -> dict[str, Any]:
     """Return what changes the scrubbed text of a sample that a model learns from."""
-    domain = graph.recipe.source_of(snapshot).domain
+    domain = pipeline.recipe.source_of(snapshot).domain
     return {
         "domain": domain,
-        "clean_text": {"scrub": graph.recipe.clean_text.scrub.identity()},
+        "clean_text": {"scrub": pipeline.recipe.clean_text.scrub.identity()},
         "scrub_version": VERSION,
-        **phone_settings(graph, domain),
-        **recognizer_settings(graph),
+        **phone_settings(pipeline, domain),
+        **recognizer_settings(pipeline),
     }
 
 
-def phone_settings(graph: "Pipeline", domain: str) -> dict[str, Any]:
+def phone_settings(pipeline: ScrubPlanner, domain: str) -> dict[str, Any]:
     """Return the release of the library that knows telephone numbers, where they are looked for."""
-    wanted = "phone" in graph.recipe.clean_text.scrub.actions(domain)
+    wanted = "phone" in pipeline.recipe.clean_text.scrub.actions(domain)
     return {"phonenumbers": version("phonenumbers")} if wanted else {}
 
 
-def recognizer_settings(graph: "Pipeline") -> dict[str, Any]:
+def recognizer_settings(pipeline: ScrubPlanner) -> dict[str, Any]:
     """Identities of the recognizers of the recipe; loads them, so that a missing one is told
     before anything is computed."""
-    entries = graph.recipe.clean_text.scrub.recognizers
+    entries = pipeline.recipe.clean_text.scrub.recognizers
     if not entries:
         return {}
     return {"recognizers": [_loaded(entry.model_dump_json())[1] for entry in entries]}

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,9 @@ from pydantic import TypeAdapter
 
 from corpus_assets.core import files
 from corpus_assets.core.exchange import plan_groups
+from corpus_assets.core.files import File
 from corpus_assets.core.schemas import LABELS
-from corpus_assets.core.stage import Calibration, File, Scope, Stage
+from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Each, Task, TaskContext, count, part_label, values
 from corpus_assets.select import selection
@@ -26,6 +27,7 @@ from corpus_assets.select.columns import (
 )
 from corpus_assets.select.groups import GroupBy, group_labels
 from corpus_assets.select.losses import NOTE, RULES, language_losses, rule_counts
+from corpus_assets.select.planner import SelectPlanner
 from corpus_assets.select.rules import Rule, SelectionSettings
 from corpus_assets.select.selection import (
     bounded_tiers,
@@ -37,33 +39,30 @@ from corpus_assets.select.selection import (
 )
 from corpus_assets.select.shares import SHARES
 
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
-
 GROUP_BY = TypeAdapter[GroupBy](GroupBy)
 
 
-def plan_survivors(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
+def plan_survivors(pipeline: SelectPlanner, snapshot: str) -> Sequence[Task]:
     """Plan nothing unless a cutoff is among distinct survivors."""
-    rules = graph.recipe.selection.rules_before_distinct
-    if rules is None or not graph.learns_from(files.CUTOFFS, snapshot):
+    rules = pipeline.recipe.selection.rules_before_distinct
+    if rules is None or not pipeline.learns_from(files.CUTOFFS, snapshot):
         return []
-    return _plan(graph, snapshot, SURVIVORS, files.SIGNALS, rules)
+    return _plan(pipeline, snapshot, SURVIVORS, files.SIGNALS, rules)
 
 
 def run_survivors(context: TaskContext) -> None:
     context.write_table(files.SURVIVORS, _survivors(context))
 
 
-def plan_score_survivors(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
+def plan_score_survivors(pipeline: SelectPlanner, snapshot: str) -> Sequence[Task]:
     """Plan nothing unless an ensemble ranks scores among survivors."""
-    ensemble = graph.recipe.signals.ensemble
+    ensemble = pipeline.recipe.signals.ensemble
     if ensemble is None or ensemble.among == "all":
         return []
-    if not graph.learns_from(files.SCORE_RANKS, snapshot):
+    if not pipeline.learns_from(files.SCORE_RANKS, snapshot):
         return []
-    rules = graph.recipe.selection.rules_before(graph.recipe.signals.ranked_columns())
-    return _plan(graph, snapshot, SCORE_SURVIVORS, files.SCORE_SAMPLE, rules)
+    rules = pipeline.recipe.selection.rules_before(pipeline.recipe.signals.ranked_columns())
+    return _plan(pipeline, snapshot, SCORE_SURVIVORS, files.SCORE_SAMPLE, rules)
 
 
 def run_score_survivors(context: TaskContext) -> None:
@@ -71,29 +70,31 @@ def run_score_survivors(context: TaskContext) -> None:
 
 
 def _plan(
-    graph: "Pipeline", snapshot: str, stage: Stage, signals: File, rules: tuple[Rule, ...]
+    pipeline: SelectPlanner, snapshot: str, stage: Stage, signals: File, rules: tuple[Rule, ...]
 ) -> Sequence[Task]:
     """Ask some rules of every part of a file with signals."""
-    settings = _rules_and_source(graph, snapshot, rules)
+    settings = _rules_and_source(pipeline, snapshot, rules)
     return Each(
         lambda i, part: stage.task(settings, {"signals": part}, label=part_label(snapshot, i)),
-        graph.parts(signals, snapshot),
+        pipeline.parts(signals, snapshot),
     )
 
 
-def _rules_and_source(graph: "Pipeline", snapshot: str, rules: tuple[Rule, ...]) -> dict[str, Any]:
+def _rules_and_source(
+    pipeline: SelectPlanner, snapshot: str, rules: tuple[Rule, ...]
+) -> dict[str, Any]:
     """Return some rules, and what they may ask of a snapshot's documents besides signals."""
     chosen = SelectionSettings(rules=rules)
     if not chosen.asks_for_tiers:
-        domain = graph.recipe.source_of(snapshot).domain
+        domain = pipeline.recipe.source_of(snapshot).domain
         return {"selection": chosen.identity(), "domain": domain}
-    chosen = chosen.model_copy(update={"tiers": graph.recipe.selection.tiers})
-    return {"selection": chosen.identity()} | _source(graph, snapshot)
+    chosen = chosen.model_copy(update={"tiers": pipeline.recipe.selection.tiers})
+    return {"selection": chosen.identity()} | _source(pipeline, snapshot)
 
 
-def _source(graph: "Pipeline", snapshot: str) -> dict[str, str]:
+def _source(pipeline: SelectPlanner, snapshot: str) -> dict[str, str]:
     """Return what documents have from their source, as `with_source` adds it."""
-    source = graph.recipe.source_of(snapshot)
+    source = pipeline.recipe.source_of(snapshot)
     tier = source.tier_of(snapshot)
     return {"domain": source.domain} | ({SOURCE_TIER: tier} if tier is not None else {})
 
@@ -113,18 +114,18 @@ CUTOFF_ROWS = 1 << 26
 hashes, come first. A share of so many is known to a few parts in a hundred thousand."""
 
 
-def plan_cutoff_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    if not graph.learns_from(files.CUTOFFS, snapshot):
+def plan_cutoff_groups(pipeline: SelectPlanner, snapshot: str) -> Sequence[Task]:
+    if not pipeline.learns_from(files.CUTOFFS, snapshot):
         return []
     settings = {
-        "columns": sorted(graph.recipe.selection.signals()),
-        "domain": graph.recipe.source_of(snapshot).domain,
-        "tier": _ungraded(graph).get(snapshot),
-    } | _seed(graph)
-    parts: dict[str, Sequence[Output]] = {"signals": graph.parts(files.SIGNALS, snapshot)}
-    if graph.recipe.selection.rules_before_distinct is not None:
-        parts["members"] = _survivor_members(graph, snapshot)
-    return plan_groups(CUTOFF_GROUPS, snapshot, settings | _share(graph), parts)
+        "columns": sorted(pipeline.recipe.selection.signals()),
+        "domain": pipeline.recipe.source_of(snapshot).domain,
+        "tier": _ungraded(pipeline).get(snapshot),
+    } | _seed(pipeline)
+    parts: dict[str, Sequence[Output]] = {"signals": pipeline.parts(files.SIGNALS, snapshot)}
+    if pipeline.recipe.selection.rules_before_distinct is not None:
+        parts["members"] = _survivor_members(pipeline, snapshot)
+    return plan_groups(CUTOFF_GROUPS, snapshot, settings | _share(pipeline), parts)
 
 
 def run_cutoff_groups(context: TaskContext) -> None:
@@ -140,57 +141,57 @@ def run_cutoff_groups(context: TaskContext) -> None:
     context.write_table(files.CUTOFF_GROUPS, pa.concat_tables(tables))
 
 
-def plan_cutoffs(graph: "Pipeline") -> list[Task]:
+def plan_cutoffs(pipeline: SelectPlanner) -> list[Task]:
     inputs: dict[str, Output] = {}
-    is_distinct = graph.recipe.selection.rules_before_distinct is not None
-    for snapshot in graph.recipe.calibration_snapshots:
-        groups = graph.parts(files.CUTOFF_GROUPS, snapshot)
+    is_distinct = pipeline.recipe.selection.rules_before_distinct is not None
+    for snapshot in pipeline.recipe.calibration_snapshots:
+        groups = pipeline.parts(files.CUTOFF_GROUPS, snapshot)
         inputs |= {f"groups/{snapshot}/{i:05d}": group for i, group in enumerate(groups)}
         if groups:
             continue
-        domain = graph.recipe.source_of(snapshot).domain
-        for i, signals in enumerate(graph.parts(files.SIGNALS, snapshot)):
+        domain = pipeline.recipe.source_of(snapshot).domain
+        for i, signals in enumerate(pipeline.parts(files.SIGNALS, snapshot)):
             inputs[f"signals/{domain}/{snapshot}/{i:05d}"] = signals
-        for i, members in enumerate(_survivor_members(graph, snapshot) if is_distinct else ()):
+        for i, members in enumerate(_survivor_members(pipeline, snapshot) if is_distinct else ()):
             inputs[f"members/{domain}/{snapshot}/{i:05d}"] = members
-    settings = graph.recipe.selection.identity() | _share(graph) | _seed(graph)
-    ungraded = _ungraded(graph)
+    settings = pipeline.recipe.selection.identity() | _share(pipeline) | _seed(pipeline)
+    ungraded = _ungraded(pipeline)
     if ungraded:
         settings["ungraded"] = ungraded
     return [QUALITY_CUTOFFS.task(settings, inputs)]
 
 
-def _ungraded(graph: "Pipeline") -> dict[str, str]:
+def _ungraded(pipeline: SelectPlanner) -> dict[str, str]:
     """Return the tiers that sources say, by calibration snapshot; which tier it is, makes a
     difference only where rules ask for it."""
     given = {
-        snapshot: graph.recipe.source_of(snapshot).tier_of(snapshot)
-        for snapshot in graph.recipe.calibration_snapshots
+        snapshot: pipeline.recipe.source_of(snapshot).tier_of(snapshot)
+        for snapshot in pipeline.recipe.calibration_snapshots
     }
     said = {snapshot: tier for snapshot, tier in given.items() if tier is not None}
-    if graph.recipe.selection.asks_for_tiers:
+    if pipeline.recipe.selection.asks_for_tiers:
         return said
-    return dict.fromkeys(said, "given") if graph.recipe.selection.tiers is not None else {}
+    return dict.fromkeys(said, "given") if pipeline.recipe.selection.tiers is not None else {}
 
 
-def _share(graph: "Pipeline") -> dict[str, float]:
+def _share(pipeline: SelectPlanner) -> dict[str, float]:
     """Return the share of documents that cutoffs are resolved from, where it is not all."""
     rows = sum(
         signals.rows
-        for snapshot in graph.recipe.calibration_snapshots
-        for signals in graph.parts(files.SIGNALS, snapshot)
+        for snapshot in pipeline.recipe.calibration_snapshots
+        for signals in pipeline.parts(files.SIGNALS, snapshot)
     )
     return {"share": CUTOFF_ROWS / rows} if rows > CUTOFF_ROWS else {}
 
 
-def _seed(graph: "Pipeline") -> dict[str, int]:
+def _seed(pipeline: SelectPlanner) -> dict[str, int]:
     """Return what tie keys are drawn with, where the recipe asks for shares."""
-    return {"seed": graph.recipe.seed} if graph.recipe.selection.asks_for_shares else {}
+    return {"seed": pipeline.recipe.seed} if pipeline.recipe.selection.asks_for_shares else {}
 
 
-def _survivor_members(graph: "Pipeline", snapshot: str) -> Sequence[Output]:
+def _survivor_members(pipeline: SelectPlanner, snapshot: str) -> Sequence[Output]:
     """Return who is a copy of whom among survivors, part by part."""
-    return files.SURVIVOR_MEMBERS.of_parts(graph.results(files.SURVIVOR_MEMBERS.stage, snapshot))
+    return files.SURVIVOR_MEMBERS.of_parts(pipeline.results(files.SURVIVOR_MEMBERS.stage, snapshot))
 
 
 def run_cutoffs(context: TaskContext) -> None:
@@ -245,17 +246,17 @@ def _cutoff_rows(
     return table.filter(pa.array(heads < np.uint64(share * 2.0**64)))
 
 
-def plan_selection(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    cutoffs = graph.calibration(files.CUTOFFS)
-    settings: dict[str, Any] = {"selection": graph.recipe.selection.identity()}
-    settings |= _source(graph, snapshot) | _seed(graph)
-    group_by = graph.recipe.shards.identity().get("group_by")
+def plan_selection(pipeline: SelectPlanner, snapshot: str) -> Sequence[Task]:
+    cutoffs = pipeline.calibration(files.CUTOFFS)
+    settings: dict[str, Any] = {"selection": pipeline.recipe.selection.identity()}
+    settings |= _source(pipeline, snapshot) | _seed(pipeline)
+    group_by = pipeline.recipe.shards.identity().get("group_by")
     settings |= {"group_by": group_by} if group_by else {}
     return Each(
         lambda i, signals: SELECTION.task(
             settings, {"signals": signals, "cutoffs": cutoffs}, label=part_label(snapshot, i)
         ),
-        graph.parts(files.SIGNALS, snapshot),
+        pipeline.parts(files.SIGNALS, snapshot),
     )
 
 
@@ -334,7 +335,7 @@ QUALITY_CUTOFFS = Stage(
     calibration=Calibration(
         files.CUTOFFS,
         "quantiles of scores over many documents; no text",
-        lambda graph: {"quality_cutoffs": graph.calibration(files.CUTOFFS)},
+        lambda pipeline: {"quality_cutoffs": pipeline.calibration(files.CUTOFFS)},
         asks=(
             "selection.cutoffs",
             "selection.tiers",

@@ -9,6 +9,7 @@ __all__ = [
     "mixture_table",
     "order",
     "pack",
+    "settings",
     "stage",
     "tokens",
     "torch_dataset",

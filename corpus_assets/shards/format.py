@@ -23,14 +23,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from catalog.formats.shards import Dtype, dump_index, numpy_type
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.identity import canonical_json
-from corpus_assets.shards.pack import Packed, PackSettings, pack
+from corpus_assets.shards.pack import Packed, pack
+from corpus_assets.shards.settings import NARROW_IDS, PackSettings
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
 
 FORMAT = "corpus-assets/shard/1"
 FORMAT_2 = "corpus-assets/shard/2"
 """Of shards whose tokens have two bytes, which a reader of the first form would not know."""
-
-NARROW_IDS = 1 << 16
 
 VERSION = 1
 """Raised whenever placement, order, packing or layout could give other bytes."""

@@ -8,33 +8,21 @@ import hashlib
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pydantic import Field
 
 from corpus_assets.core.errors import ShardError
-from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import DOC_ID, LABELS, SPANS
 from corpus_assets.shards.kernels.packing import copy_pieces, lay_best_fit, lay_end_to_end
+from corpus_assets.shards.settings import PackSettings
 from corpus_assets.shards.tokens import TokenBatch
 
 Ints = npt.NDArray[np.int64]
-Packing = Literal["best_fit", "concat"]
-
-
-class PackSettings(Settings):
-    """How documents are laid into samples."""
-
-    seq_len: int = Field(default=2048, ge=2, le=2**24)
-    """Tokens in a sample."""
-    packing: Packing = "best_fit"
-    """`best_fit` cuts a document only where it is longer than a sample and pads the rest;
-    `concat` lays documents end to end and cuts at every sample's end."""
 
 
 @dataclass(frozen=True, slots=True)

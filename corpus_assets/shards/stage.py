@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,62 +28,62 @@ from corpus_assets.core.store import read_output
 from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
 from corpus_assets.shards import pack as route
 from corpus_assets.shards.format import build_shard, token_dtype
-from corpus_assets.shards.pack import PackSettings
+from corpus_assets.shards.planner import ShardsPlanner
+from corpus_assets.shards.settings import PackSettings
 from corpus_assets.shards.tokens import Encoder, TokenBatch, encoder_of
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
 GROUP_TOKENS = 1 << 27
 """Tokens in the slices that are brought together, by the number of shards: half a gigabyte."""
 
 
-def plan_shard_counts(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan_shard_counts(pipeline: ShardsPlanner, snapshot: str) -> list[Task]:
     totals: dict[str, int] = {}
-    for part in graph.results("clean_text", snapshot):
+    for part in pipeline.results("clean_text", snapshot):
         for group, chars in part.notes["chars_by_group"].items():
             totals[group] = totals.get(group, 0) + chars
-    settings = {"chars": totals, "tokens_per_shard": graph.recipe.shards.tokens_per_shard}
+    settings = {"chars": totals, "tokens_per_shard": pipeline.recipe.shards.tokens_per_shard}
     return [SHARD_COUNTS.task(settings, label=snapshot)]
 
 
-def plan_tokens(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
+def plan_tokens(pipeline: ShardsPlanner, snapshot: str) -> Sequence[Task]:
     shared = {
-        "tokenizer": graph.calibration(files.TOKENIZER),
-        "shard_counts": graph.calibration(files.SHARD_COUNTS, snapshot),
+        "tokenizer": pipeline.calibration(files.TOKENIZER),
+        "shard_counts": pipeline.calibration(files.SHARD_COUNTS, snapshot),
     }
     settings: dict[str, Any] = {
-        "seed": graph.recipe.seed,
-        "special": graph.recipe.tokenizer.special_names(),
+        "seed": pipeline.recipe.seed,
+        "special": pipeline.recipe.tokenizer.special_names(),
     }
-    settings |= {LABELS.name: True} if graph.recipe.has_labels else {}
+    settings |= {LABELS.name: True} if pipeline.recipe.has_labels else {}
     return Each(
         lambda i, final: TOKENS.task(
             settings, {"final": final} | shared, label=part_label(snapshot, i)
         ),
-        graph.parts(files.FINAL, snapshot),
+        pipeline.parts(files.FINAL, snapshot),
     )
 
 
-def plan_token_groups(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
+def plan_token_groups(pipeline: ShardsPlanner, snapshot: str) -> Sequence[Task]:
     """Bring the slices of consecutive parts together, where there are many parts."""
-    tokens = graph.parts(files.TOKENS, snapshot)
-    shards = sum(_shard_counts(graph, snapshot).values()) * graph.recipe.shards.tokens_per_shard
+    tokens = pipeline.parts(files.TOKENS, snapshot)
+    shards = (
+        sum(_shard_counts(pipeline, snapshot).values()) * pipeline.recipe.shards.tokens_per_shard
+    )
     most = max(1, GROUP_TOKENS * len(tokens) // max(1, shards))
     return plan_groups(TOKEN_GROUPS, snapshot, {}, {"tokens": tokens}, most)
 
 
-def plan_shards(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
+def plan_shards(pipeline: ShardsPlanner, snapshot: str) -> Sequence[Task]:
     """Plan one task a shard of each group; shards without a document are empty."""
-    recipe = graph.recipe
-    inputs = {"tokenizer": graph.calibration(files.TOKENIZER)}
-    grouped = graph.results(files.TOKEN_GROUPS.stage, snapshot)
-    written = grouped or graph.results(files.TOKENS.stage, snapshot)
+    recipe = pipeline.recipe
+    inputs = {"tokenizer": pipeline.calibration(files.TOKENIZER)}
+    grouped = pipeline.results(files.TOKEN_GROUPS.stage, snapshot)
+    written = grouped or pipeline.results(files.TOKENS.stage, snapshot)
     slices = Targets(
-        (f"{number:05d}", ranges_of(graph.store, result, files.TOKENS))
+        (f"{number:05d}", ranges_of(pipeline.store, result, files.TOKENS))
         for number, result in enumerate(written)
     )
-    counts = {name.rpartition("/")[0]: 1 for name in slices} | _shard_counts(graph, snapshot)
+    counts = {name.rpartition("/")[0]: 1 for name in slices} | _shard_counts(pipeline, snapshot)
     settings = {
         "pack": recipe.shards.pack.identity(),
         "seed": recipe.seed,
@@ -103,9 +103,9 @@ def plan_shards(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     return Each(task, [group for group, _ in shards], [number for _, number in shards])
 
 
-def _shard_counts(graph: "Pipeline", snapshot: str) -> dict[str, int]:
-    pinned = graph.calibration(files.SHARD_COUNTS, snapshot)
-    return dict(json.loads(read_output(graph.store, pinned)))
+def _shard_counts(pipeline: ShardsPlanner, snapshot: str) -> dict[str, int]:
+    pinned = pipeline.calibration(files.SHARD_COUNTS, snapshot)
+    return dict(json.loads(read_output(pipeline.store, pinned)))
 
 
 def run_shard_counts(context: TaskContext) -> None:
@@ -220,9 +220,9 @@ SHARD_COUNTS = Stage(
     calibration=Calibration(
         files.SHARD_COUNTS,
         "numbers of shards; no text",
-        lambda graph: {
-            f"shard_counts/{snapshot}": graph.calibration(files.SHARD_COUNTS, snapshot)
-            for snapshot in graph.recipe.snapshots
+        lambda pipeline: {
+            f"shard_counts/{snapshot}": pipeline.calibration(files.SHARD_COUNTS, snapshot)
+            for snapshot in pipeline.recipe.snapshots
         },
         asks=(
             "shards.tokens_per_shard",

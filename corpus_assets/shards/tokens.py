@@ -27,6 +27,7 @@ from tokenizers import Tokenizer
 
 from corpus_assets.core.errors import ModelError, ShardError
 from corpus_assets.shards.kernels.samples import spell_spans
+from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
 
 Flat = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
 FastEncode = Callable[[Sequence[str]], Flat]
@@ -59,9 +60,6 @@ def load_fast_engine(definition: dict[str, Any]) -> FastEncode | None:
 
     return encode
 
-
-END_OF_DOCUMENT = "<|end_of_document|>"
-PAD = "<|pad|>"
 
 ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
 

@@ -20,7 +20,7 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.db.leases import is_gone
+from catalog.db.processes import is_gone
 from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
 from catalog.errors import CatalogError, OrdersChanged

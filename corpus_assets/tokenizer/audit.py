@@ -11,20 +11,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pyarrow as pa
-from pydantic import Field
 from tokenizers import Tokenizer
 
 from corpus_assets.core.errors import CorpusError, ModelError
-from corpus_assets.core.identity import Settings
 from corpus_assets.scrub.settings import FIELDS, ScrubSettings, find_by_rules
-from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder, one_thread, unicode_of_bytes
+from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
+from corpus_assets.shards.tokens import Encoder, one_thread, unicode_of_bytes
 from corpus_assets.text.batch import TextBatch
-from corpus_assets.tokenizer.sample import Share
 from corpus_assets.tokenizer.scripts import names_of, own_scripts, scripts_of
-from corpus_assets.tokenizer.train import RESERVED, TokenizerSettings, is_too_long
+from corpus_assets.tokenizer.settings import RESERVED, AuditSettings, TokenizerSettings
+from corpus_assets.tokenizer.train import is_too_long
 
 PYTHON = (
     "class Queue:\n"
@@ -207,25 +206,6 @@ class Passage:
     text: str
     domain: str = "-"
     language: str = "-"
-
-
-class AuditSettings(Settings):
-    """What a tokenizer must be besides exact. It judges and changes no byte: no part of an
-    identity."""
-
-    max_unused_share: Share = Field(
-        default=0.2,
-        description="share of the merged tokens that neither the sample nor held-out text needs, "
-        "at most; of a tokenizer that is trained",
-    )
-    one_token: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
-        default=(), description="strings that must be one token each"
-    )
-    on_failure: Literal["stop", "warn"] = Field(
-        default="stop",
-        description="`stop`: a build ends before any token is written, unless unused tokens are "
-        "all that is wrong; `warn`: it goes on, and the check `audit` warns",
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ lock they have no tasks: the tokenizer is pinned, and nothing needs its sample.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output, read_output
 from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
 from corpus_assets.tokenizer.audit import Passage, Training, audit, judged
+from corpus_assets.tokenizer.planner import TokenizerPlanner
 from corpus_assets.tokenizer.sample import (
     Ints,
     TokenizerSample,
@@ -32,15 +33,8 @@ from corpus_assets.tokenizer.sample import (
     sides,
 )
 from corpus_assets.tokenizer.scripts import own_scripts
-from corpus_assets.tokenizer.train import (
-    VERSION,
-    TokenizerSettings,
-    load_pinned,
-    train_tokenizer,
-)
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.train import VERSION, load_pinned, train_tokenizer
 
 SAMPLE_ROWS = pa.schema(
     [
@@ -54,27 +48,27 @@ SAMPLE_ROWS = pa.schema(
 UNKNOWN = "unknown"
 
 
-def plan_amounts(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    if not _is_asked(graph, snapshot):
+def plan_amounts(pipeline: TokenizerPlanner, snapshot: str) -> Sequence[Task]:
+    if not _is_asked(pipeline, snapshot):
         return []
-    settings = _place_settings(graph, snapshot)
+    settings = _place_settings(pipeline, snapshot)
     return Each(
         lambda i, final: AMOUNTS.task(settings, {"final": final}, label=part_label(snapshot, i)),
-        graph.parts(files.FINAL, snapshot),
+        pipeline.parts(files.FINAL, snapshot),
     )
 
 
-def plan_draw(graph: "Pipeline") -> list[Task]:
-    if graph.pin_of("tokenizer"):
+def plan_draw(pipeline: TokenizerPlanner) -> list[Task]:
+    if pipeline.pin_of("tokenizer"):
         return []
     inputs = {}
     domains = {}
-    for snapshot in graph.recipe.calibration_snapshots:
-        domains[snapshot] = graph.recipe.source_of(snapshot).domain
-        for i, counted in enumerate(graph.parts(files.TOKENIZER_AMOUNTS, snapshot)):
+    for snapshot in pipeline.recipe.calibration_snapshots:
+        domains[snapshot] = pipeline.recipe.source_of(snapshot).domain
+        for i, counted in enumerate(pipeline.parts(files.TOKENIZER_AMOUNTS, snapshot)):
             inputs[f"{snapshot}/{i:05d}"] = counted
-    entry = graph.recipe.tokenizer
-    weights = entry.sample.weights(graph.recipe.mixture.domains)
+    entry = pipeline.recipe.tokenizer
+    weights = entry.sample.weights(pipeline.recipe.mixture.domains)
     settings = {
         "sample": entry.sample.identity(),
         "domains": domains,
@@ -83,47 +77,47 @@ def plan_draw(graph: "Pipeline") -> list[Task]:
     return [DRAW.task(settings, inputs)]
 
 
-def plan_sample(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
-    if not _is_asked(graph, snapshot):
+def plan_sample(pipeline: TokenizerPlanner, snapshot: str) -> Sequence[Task]:
+    if not _is_asked(pipeline, snapshot):
         return []
-    settings = _place_settings(graph, snapshot)
-    (drawn,) = graph.parts(files.TOKENIZER_DRAW)
+    settings = _place_settings(pipeline, snapshot)
+    (drawn,) = pipeline.parts(files.TOKENIZER_DRAW)
     return Each(
         lambda i, final: SAMPLE.task(
             settings, {"final": final, "draw": drawn}, label=part_label(snapshot, i)
         ),
-        graph.parts(files.FINAL, snapshot),
+        pipeline.parts(files.FINAL, snapshot),
     )
 
 
-def plan_tokenizer(graph: "Pipeline") -> list[Task]:
-    entry = graph.recipe.tokenizer
+def plan_tokenizer(pipeline: TokenizerPlanner) -> list[Task]:
+    entry = pipeline.recipe.tokenizer
     inputs = {
         f"sample/{snapshot}/{i:05d}": sample
-        for snapshot in graph.recipe.calibration_snapshots
-        for i, sample in enumerate(graph.parts(files.TOKENIZER_SAMPLE, snapshot))
+        for snapshot in pipeline.recipe.calibration_snapshots
+        for i, sample in enumerate(pipeline.parts(files.TOKENIZER_SAMPLE, snapshot))
     }
-    (inputs["draw"],) = graph.parts(files.TOKENIZER_DRAW)
+    (inputs["draw"],) = pipeline.parts(files.TOKENIZER_DRAW)
     settings: dict[str, Any] = {"special": entry.special_names()}
     params: dict[str, Any] = {}
     if entry.train is not None:
         settings["train"] = entry.train.identity()
     elif entry.pinned is not None:
         settings["sha256"] = entry.sha256
-        if graph.locations.kept is None:  # a version that is built again brings the tokenizer
-            params["pinned"] = str(graph.locations.files((entry.pinned,), "tokenizer.pinned")[0])
+        if pipeline.locations.kept is None:  # a version that is built again brings the tokenizer
+            params["pinned"] = str(pipeline.locations.files((entry.pinned,), "tokenizer.pinned")[0])
     return [TOKENIZER.task(settings, inputs, params=params)]
 
 
-def _is_asked(graph: "Pipeline", snapshot: str) -> bool:
-    return snapshot in graph.recipe.calibration_snapshots and not graph.pin_of("tokenizer")
+def _is_asked(pipeline: TokenizerPlanner, snapshot: str) -> bool:
+    return snapshot in pipeline.recipe.calibration_snapshots and not pipeline.pin_of("tokenizer")
 
 
-def _place_settings(graph: "Pipeline", snapshot: str) -> dict[str, Any]:
+def _place_settings(pipeline: TokenizerPlanner, snapshot: str) -> dict[str, Any]:
     return {
-        "sample": graph.recipe.tokenizer.sample.identity(),
-        "seed": graph.recipe.seed,
-        "domain": graph.recipe.source_of(snapshot).domain,
+        "sample": pipeline.recipe.tokenizer.sample.identity(),
+        "seed": pipeline.recipe.seed,
+        "domain": pipeline.recipe.source_of(snapshot).domain,
     }
 
 
@@ -227,35 +221,32 @@ def _places(context: TaskContext, final: pa.Table, settings: TokenizerSample) ->
     return places(doc_ids, languages, setting["domain"], settings, setting["seed"])
 
 
-def audit_of(graph: "Pipeline") -> dict[str, Any]:
+def audit_of(pipeline: TokenizerPlanner) -> dict[str, Any]:
     """Return the audit of the tokenizer, judged by the recipe: the one that came with it; of one
     that a lock brings and the store has not made, one without held-out text."""
-    recipe = graph.recipe
-    tokenizer = graph.calibration(files.TOKENIZER)
-    data, special = read_output(graph.store, tokenizer), recipe.tokenizer.special_names()
-    report = _noted(graph, tokenizer) or audit(data, (), special["eod"], special["pad"])
+    recipe = pipeline.recipe
+    tokenizer = pipeline.calibration(files.TOKENIZER)
+    data, special = read_output(pipeline.store, tokenizer), recipe.tokenizer.special_names()
+    report = _noted(pipeline, tokenizer) or audit(data, (), special["eod"], special["pad"])
     domains = {source.domain for source in recipe.sources}
     return judged(report, data, recipe.tokenizer.audit, recipe.clean_text.scrub, domains)
 
 
-def _noted(graph: "Pipeline", tokenizer: Output) -> dict[str, Any] | None:
+def _noted(pipeline: TokenizerPlanner, tokenizer: Output) -> dict[str, Any] | None:
     """Return what was noted when this tokenizer was made, where the store has it still."""
-    if graph.is_locked or TOKENIZER.name in graph.pins:
-        others = {name: pin for name, pin in graph.pins.items() if name != TOKENIZER.name}
-        graph = replace(graph, pins=others, is_locked=False)
     try:
-        (result,) = graph.results(TOKENIZER.name)
+        (result,) = pipeline.unpinned(TOKENIZER.name).results(TOKENIZER.name)
     except MissingInput:
         return None
     is_same = result.outputs[files.TOKENIZER].sha256 == tokenizer.sha256
     return dict(result.notes["audit"]) if is_same else None
 
 
-def refuse_failed(graph: "Pipeline") -> None:
+def refuse_failed(pipeline: TokenizerPlanner) -> None:
     """Refuse a tokenizer that no tokens should be made with, unless the recipe only wants to be
     warned."""
-    report = audit_of(graph)
-    if not report["usable"] and graph.recipe.tokenizer.audit.on_failure == "stop":
+    report = audit_of(pipeline)
+    if not report["usable"] and pipeline.recipe.tokenizer.audit.on_failure == "stop":
         raise ModelError(
             f"the tokenizer fails its audit: {'; '.join(report['problems'])}. No tokens were "
             "written. Correct the recipe, or set tokenizer.audit.on_failure to warn and build "
@@ -322,11 +313,12 @@ TOKENIZER = Stage(
     calibration=Calibration(
         files.TOKENIZER,
         _may_hold,
-        lambda graph: {"tokenizer": graph.calibration(files.TOKENIZER)},
+        lambda pipeline: {"tokenizer": pipeline.calibration(files.TOKENIZER)},
         is_model=True,
         asks=(
             *("tokenizer.train", "tokenizer.sample", "tokenizer.sha256"),
             *("tokenizer.end_of_document", "tokenizer.pad", "calibrate_on"),
         ),
     ),
+    accept=refuse_failed,
 )

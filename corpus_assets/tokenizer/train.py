@@ -19,29 +19,28 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import AfterValidator, Field, model_validator
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.core.identity import Settings
-from corpus_assets.shards.tokens import END_OF_DOCUMENT, PAD, Encoder, one_thread, unicode_of_bytes
+from corpus_assets.shards.tokens import Encoder, one_thread, unicode_of_bytes
 from corpus_assets.text.unicode import ALPHANUMERIC, SCRIPTS, class_table
 from corpus_assets.tokenizer.scripts import pieces_in
+from corpus_assets.tokenizer.settings import (
+    MAX_RUN_CHARS,
+    RESERVED,
+    SPECIAL_NAME,
+    TokenizerSettings,
+    reserved_slot,
+)
 
 VERSION = 4
-
-MAX_RUN_CHARS = 128
-"""Longer pieces of the split pattern are cut before training, whose cost grows with the square of
-the longest piece. As long as the longest tokens in use, runs of spaces and of punctuation; what
-holds a letter is bounded by `max_token_chars`."""
 
 MORE_MERGES = 8
 """An eighth more merges are learned than asked for, to take the place of those taken out."""
 
-LARGEST_OPEN = 128_000
 EXAMPLES, RARE_SHARE = 100, 0.2
 """A vocabulary whose size is left open is the largest of which most merged tokens have 100 examples
 or more to be learned from (Gowda and May 2020, "Finding the Optimal Vocabulary Size for Neural
@@ -49,93 +48,6 @@ Machine Translation", who ask it of 95%). A fifth may have fewer, as the audit a
 way to longer tokens are a tenth of some vocabularies, and hardly occur by themselves."""
 
 TEXTS_AT_ONCE = 256
-
-RESERVED = "<|reserved_"
-
-SPLIT_PATTERN = "|".join(
-    (
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)",  # English contractions
-        r"[^\r\n\p{L}\p{N}]?\p{L}+",  # a word with the one mark or space before it
-        r"\p{N}{1,3}",  # at most three digits, so numbers split the same way everywhere
-        r" ?[^\s\p{L}\p{N}]+[\r\n]*",  # punctuation
-        r"\s*[\r\n]+",  # line ends with the space before them
-        r"\s+(?!\S)",  # runs of space, the last one left to the next word
-        r"\s+",
-    )
-)
-"""Pre-tokenization as in Llama 3 (Grattafiori et al. 2024), the cl100k family of patterns."""
-
-SPECIAL_NAME = r"^<\|[A-Za-z0-9_.:-]*[A-Za-z0-9][A-Za-z0-9_.:-]*\|>$"
-SpecialToken = Annotated[str, Field(pattern=SPECIAL_NAME)]
-"""The shape that the split pattern always cuts apart, so that no merge can ever rebuild it."""
-
-
-def known_script(name: str) -> str:
-    if name not in SCRIPTS:
-        raise ValueError(f"no script is named {name!r}; known are {', '.join(SCRIPTS)}")
-    return name
-
-
-class TokenizerSettings(Settings):
-    """How the tokenizer is trained."""
-
-    vocab_size: int | None = Field(default=None, ge=256, le=1_000_000)
-    """Upper bound, bytes and special slots included; a small sample may not fill it. Null: as many
-    as the corpus has examples of, at most 128,000."""
-    split_pattern: str = SPLIT_PATTERN
-    special_tokens: tuple[SpecialToken, ...] = (END_OF_DOCUMENT, PAD)
-    special_slots: int = Field(default=256, ge=2, le=4096)
-    """Ids kept for special tokens: 0 up to this. A slot that `special_tokens` does not name is
-    `<|reserved_ID|>`; a name added at the end of the list takes the next slot and moves no id."""
-    min_frequency: int = Field(default=2, ge=1)
-    min_documents: int = Field(default=5, ge=1)
-    """A token of more than one byte stands in so many different texts of the sample, so that the
-    vocabulary spells nothing of a single document, a name say, that may be taken down later."""
-    max_token_chars: int = Field(default=16, ge=1, le=MAX_RUN_CHARS)
-    """A token with a letter or digit in it has so many characters at most, the space before a word
-    included; 16 as in SentencePiece (`max_sentencepiece_length`). Runs of white space and of
-    punctuation may have 128."""
-    scripts: tuple[Annotated[str, AfterValidator(known_script)], ...] | None = None
-    """Scripts whose letters are merged; those of others stay bytes. Null: those that the sample is
-    written in."""
-    min_script_share: float = Field(default=0.01, ge=0, le=1)
-    """The sample is written in a script that makes so much of the letters in half of its texts of
-    a domain and language, or in which so many of these texts mostly are; 0: in every script."""
-
-    @model_validator(mode="after")
-    def _room_for_all(self) -> "TokenizerSettings":
-        names = self.special_tokens
-        if len(set(names)) != len(names):
-            raise ValueError("special_tokens repeats a token")
-        if any(name.startswith(RESERVED) for name in names):
-            raise ValueError(f"special_tokens names a reserved slot ({RESERVED}...)")
-        if len(names) > self.special_slots:
-            raise ValueError(
-                f"special_tokens has {len(names)} names, special_slots is {self.special_slots}; "
-                "raise special_slots"
-            )
-        if self.max_ids < 256 + self.special_slots:
-            raise ValueError(
-                f"vocab_size {self.max_ids} has no room for 256 bytes and "
-                f"{self.special_slots} special slots; raise it to {256 + self.special_slots} or "
-                "more, or lower special_slots"
-            )
-        return self
-
-    @property
-    def max_ids(self) -> int:
-        """The most ids that the vocabulary may have."""
-        return self.vocab_size or LARGEST_OPEN
-
-    def all_special_tokens(self) -> list[str]:
-        """List the names of all slots: ids 0, 1, 2 ... in this order."""
-        named = len(self.special_tokens)
-        return [*self.special_tokens, *map(reserved_slot, range(named, self.special_slots))]
-
-
-def reserved_slot(number: int) -> str:
-    """Return the token of an unnamed slot; its number is its id."""
-    return f"{RESERVED}{number}|>"
 
 
 def train_tokenizer(

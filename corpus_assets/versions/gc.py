@@ -30,7 +30,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from catalog.copies import path_of
-from catalog.db.leases import is_gone
+from catalog.db.processes import is_gone
 from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow, CopyRow, VersionRow
 from catalog.formats.store import leftovers

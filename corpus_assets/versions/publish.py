@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
+from catalog.db.published import CONTENTS_NAME as CONTENTS
+from catalog.db.published import FUNNEL, THRESHOLDS, dump_contents
 from catalog.db.registry import Registry
 from catalog.db.rows import (
     ActionRow,
@@ -24,23 +26,15 @@ from catalog.db.rows import (
     VersionRow,
 )
 from catalog.errors import OrdersChanged
-from catalog.formats.manifest import CONTENTS_NAME as CONTENTS
-from catalog.formats.manifest import (
-    FUNNEL,
-    THRESHOLDS,
-    Group,
-    Manifest,
-    ShardRef,
-    dump_contents,
-    join_labels,
-)
+from catalog.formats.manifest import Group, Manifest, ShardRef, join_labels
 from catalog.formats.places import portable
 from catalog.takedown.book import deliver
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.files import File
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.lock import calibration_path, keep_file, members_of
-from corpus_assets.core.stage import File, Stage
+from corpus_assets.core.stage import Stage
 from corpus_assets.core.store import (
     Output,
     check_files,
@@ -348,37 +342,39 @@ def _lineage(
 # from (eval suites, training texts) is not read again, and snapshots stay where they are.
 
 
-def keep_files(graph: Pipeline) -> KeptFiles:
+def keep_files(pipeline: Pipeline) -> KeptFiles:
     """Copy all files that a rebuild would read into the store; return the list of them."""
     return KeptFiles(
         files={
             name: tuple(
-                keep_file(graph.store, file, str(file.relative_to(root)), graph.digest_of(file))
+                keep_file(
+                    pipeline.store, file, str(file.relative_to(root)), pipeline.digest_of(file)
+                )
                 for path in paths
                 for root, file in members_of(path)
             )
-            for name, paths in _named(graph).items()
+            for name, paths in _named(pipeline).items()
             if paths
         }
     )
 
 
-def _named(graph: Pipeline) -> dict[str, Sequence[Path]]:
+def _named(pipeline: Pipeline) -> dict[str, Sequence[Path]]:
     """Return files and folders by the names under which a rebuild asks for them."""
-    recipe = graph.recipe
-    _, _, params = signal_models(graph, recipe.signals.needs())
+    recipe = pipeline.recipe
+    _, _, params = signal_models(pipeline, recipe.signals.needs())
     models = {name: Path(path) for name, path in params.get("files", {}).items()}
-    models |= {name: path for name, (path, _) in outside_classifiers(graph).items()}
-    if (paraphrases := paraphrase_model(graph)) is not None:
+    models |= {name: path for name, (path, _) in outside_classifiers(pipeline).items()}
+    if (paraphrases := paraphrase_model(pipeline)) is not None:
         models[PARAPHRASES] = paraphrases[1]
-    if (extraction := extraction_model(graph)) is not None:
+    if (extraction := extraction_model(pipeline)) is not None:
         models[EXTRACTION_MODEL] = extraction[0]
-    models |= outside_files(graph)  # those that no family reads are in the lock all the same
+    models |= outside_files(pipeline)  # those that no family reads are in the lock all the same
     return {
-        "language_model": [graph.language_model()[0]],
-        "blocklists": graph.locations.files(recipe.blocklists, "blocklists"),
-        **category_files(graph),
-        **hash_list_files(graph),
-        "contamination.judgements": judgement_files(graph),
+        "language_model": [pipeline.language_model()[0]],
+        "blocklists": pipeline.locations.files(recipe.blocklists, "blocklists"),
+        **category_files(pipeline),
+        **hash_list_files(pipeline),
+        "contamination.judgements": judgement_files(pipeline),
         **{name: [path] for name, path in models.items()},
     }

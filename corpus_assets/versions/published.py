@@ -13,16 +13,16 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from catalog.db.registry import Registry
-from catalog.db.rows import VersionRow
-from catalog.formats.manifest import (
+from catalog.db.published import (
     Contents,
-    Manifest,
     altered_rows,
     contents_path,
     inconsistent_artifacts,
     parse_contents,
 )
+from catalog.db.registry import Registry
+from catalog.db.rows import VersionRow
+from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path, kept_path

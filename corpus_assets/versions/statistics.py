@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from catalog.formats.manifest import FUNNEL_FORMAT
+from catalog.db.published import FUNNEL_FORMAT
 from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.identity import canonical_json

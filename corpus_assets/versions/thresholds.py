@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.formats.manifest import THRESHOLDS_FORMAT
+from catalog.db.published import THRESHOLDS_FORMAT
 from corpus_assets.core import files
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.graph.pipeline import Pipeline

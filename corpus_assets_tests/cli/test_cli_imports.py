@@ -39,3 +39,12 @@ def test_whatif_loads_nothing_that_migrates_runs_or_builds(loaded: dict[str, set
     heavy = {"dagster", "alembic", "duckdb", "trafilatura"}
     building = {"corpus_assets.graph.pipeline", "corpus_assets.session", "corpus_assets.demo"}
     assert not loaded["whatif"] & (heavy | building)
+
+
+def test_settings_of_a_room_load_no_kernel_of_it() -> None:
+    rooms = ("dedup", "shards", "tokenizer")
+    named = ", ".join(f"corpus_assets.{room}.settings" for room in rooms)
+    code = f"import json, sys, {named}; print(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    heavy = {"numba", "scipy", "dagster", "duckdb", "trafilatura", "tokenizers", "pyarrow.dataset"}
+    assert not set(json.loads(done.stdout)) & heavy

@@ -12,7 +12,8 @@ from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
 from corpus_assets.graph.checks import TOKENIZER_CHECKS, tokenizer_checks
 from corpus_assets.session import open_session
-from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.train import train_tokenizer
 from corpus_assets_tests.cli.test_commands import said
 from corpus_assets_tests.conftest import VERSION, Place
 

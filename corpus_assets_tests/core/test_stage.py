@@ -5,7 +5,8 @@ from typing import get_args
 import pytest
 
 from corpus_assets.core import files
-from corpus_assets.core.stage import Edge, File, Graph, Scope, Stage
+from corpus_assets.core.files import File
+from corpus_assets.core.stage import Edge, Graph, Scope, Stage
 from corpus_assets.core.task import TaskContext
 from corpus_assets.recipe.recipe import DroppingAsset
 from corpus_assets.stages import STAGES

@@ -415,8 +415,8 @@ def test_a_model_of_one_file_is_refused(tmp_path: Path) -> None:
         def model(self, *named: object) -> tuple[Path, str]:
             return tmp_path / "model.bin", "0" * 64
 
-    graph: Any = Graph()
+    pipeline: Any = Graph()
     with pytest.raises(ModelError, match="model m is a file: install the folder"):
-        paraphrase_model(graph)
-    graph.recipe = SimpleNamespace(suites=(), contamination=graph.recipe.contamination)
-    assert paraphrase_model(graph) is None
+        paraphrase_model(pipeline)
+    pipeline.recipe = SimpleNamespace(suites=(), contamination=pipeline.recipe.contamination)
+    assert paraphrase_model(pipeline) is None

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.dedup.clusters import KINDS, ClusterSettings
+from corpus_assets.dedup.clusters import KINDS
+from corpus_assets.dedup.settings import ClusterSettings
 
 Row = dict[str, Any]
 

@@ -8,16 +8,10 @@ from pydantic import ValidationError
 
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.schemas import CLUSTER_MEMBERS
-from corpus_assets.dedup.clusters import (
-    KINDS,
-    MEMBERS,
-    REASONS,
-    ClusterSettings,
-    HeldRows,
-    find_clusters,
-)
+from corpus_assets.dedup.clusters import KINDS, MEMBERS, REASONS, HeldRows, find_clusters
 from corpus_assets.dedup.kernels.buckets import band_keys
-from corpus_assets.dedup.signatures import SignatureSettings, compute_signatures
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
+from corpus_assets.dedup.signatures import compute_signatures
 from corpus_assets.text.minhash import BINS
 from corpus_assets_tests.dedup.cluster_reference import Row, naive_clusters
 from corpus_assets_tests.text.word_reference import NASTY

@@ -13,7 +13,6 @@ import pytest
 from corpus_assets.core import files
 from corpus_assets.core.exchange import range_name
 from corpus_assets.dedup import signatures
-from corpus_assets.dedup.clusters import ClusterSettings
 from corpus_assets.dedup.exchange import (
     GroupClusters,
     batch_numbers,
@@ -26,7 +25,7 @@ from corpus_assets.dedup.exchange import (
     pair_equal,
 )
 from corpus_assets.dedup.exchange_stages import ClusterExchange
-from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.dedup.window import cluster_window, key_tables
 from corpus_assets_tests.dedup.cluster_reference import Row, naive_clusters
 from corpus_assets_tests.dedup.test_clusters import SETTINGS, random_rows
@@ -218,15 +217,15 @@ def test_what_a_part_sends_to_other_batches_stays_when_a_document_leaves(tmp_pat
 def test_batches_follow_the_version_of_signatures_since_rows_are_identified_by_their_texts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    graph: Any = SimpleNamespace(
+    pipeline: Any = SimpleNamespace(
         recipe=SimpleNamespace(clusters=ClusterSettings(), signatures=SignatureSettings()),
         rows=lambda file, snapshot: [35_000] * 300,
         results=lambda stage, snapshot: [],
     )
-    exchanged = ClusterExchange("made", "clusters", files.SELECTION, lambda graph, name: [name])
+    exchanged = ClusterExchange("made", "clusters", files.SELECTION, lambda pipeline, name: [name])
 
     def planned() -> list[str]:
-        return [task.fingerprint for task in exchanged._plan_batches(graph, "S")]
+        return [task.fingerprint for task in exchanged._plan_batches(pipeline, "S")]
 
     before = planned()
     assert len(before) > 1

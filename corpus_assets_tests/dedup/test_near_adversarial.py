@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
-from corpus_assets.dedup.clusters import MEMBERS, ClusterSettings
-from corpus_assets.dedup.signatures import Signatures, SignatureSettings, compute_signatures
+from corpus_assets.dedup.clusters import MEMBERS
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
+from corpus_assets.dedup.signatures import Signatures, compute_signatures
 from corpus_assets.dedup.window import cluster_window
 from corpus_assets.text.minhash import BINS
 from corpus_assets_tests.dedup.test_clusters import of_texts

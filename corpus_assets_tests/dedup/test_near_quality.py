@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from corpus_assets.dedup.clusters import ClusterSettings
+from corpus_assets.dedup.settings import ClusterSettings
 from corpus_assets_tests.dedup.near_pairs import Page, edited, grams, in_frame, jaccard, real_pages
 from corpus_assets_tests.dedup.test_clusters import of_texts, pairs_of
 from corpus_assets_tests.shared_data import shared_data

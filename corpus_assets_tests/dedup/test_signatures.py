@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.schemas import SIGNATURES
 from corpus_assets.dedup.clusters import HeldRows
+from corpus_assets.dedup.settings import SignatureSettings
 from corpus_assets.dedup.signatures import (
     VERSION,
     Signatures,
-    SignatureSettings,
     compute_signatures,
     parse_sketches,
     saturate_int32,

@@ -13,8 +13,7 @@ from corpus_assets.core.errors import CorruptArtifact, RecipeError, StoreError
 from corpus_assets.dedup import window as window_module
 from corpus_assets.dedup.candidate_keys import BANDS as FIRST_BAND
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
-from corpus_assets.dedup.clusters import ClusterSettings
-from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.dedup.window import ArraySpill, TableSpill, cluster_window
 from corpus_assets.text.minhash import BINS
 from corpus_assets_tests.dedup.cluster_reference import Row, naive_clusters

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
-from corpus_assets.dedup.clusters import MEMBERS, ClusterSettings
-from corpus_assets.dedup.signatures import SignatureSettings
+from corpus_assets.dedup.clusters import MEMBERS
+from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.dedup.window import cluster_window
 from corpus_assets.text.minhash import BINS
 

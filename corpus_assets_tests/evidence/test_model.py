@@ -17,7 +17,8 @@ from corpus_assets.evidence.results import read_runs
 from corpus_assets.evidence.run import run_pack
 from corpus_assets.recipe.evidence import Proxy
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.train import train_tokenizer
 from corpus_assets_tests.evidence.tiny import (
     arm,
     heldout_rows,

@@ -15,7 +15,8 @@ from corpus_assets.evidence.plan import ArmRef, Plan
 from corpus_assets.evidence.run import code_digest
 from corpus_assets.recipe.evidence import Proxy
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.train import train_tokenizer
 
 NOUNS = [
     "river",

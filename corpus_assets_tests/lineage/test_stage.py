@@ -63,8 +63,8 @@ def test_a_changed_file_changes_the_keys_of_its_run_and_no_others(
     with open_session(str(small_build.recipe), home) as session:
         snapshot = session.pipeline.recipe.snapshots[0]
         before = plan_lineage_keys(session.pipeline, snapshot)
-        graph = Changed(session.pipeline, node, file)
-        after = _under_old_tasks(graph, session.pipeline, snapshot)
+        pipeline = Changed(session.pipeline, node, file)
+        after = _under_old_tasks(pipeline, session.pipeline, snapshot)
     changed = [
         task.settings["table"]
         for task, old in zip(after, before, strict=True)
@@ -73,10 +73,10 @@ def test_a_changed_file_changes_the_keys_of_its_run_and_no_others(
     assert changed == [table]
 
 
-def _under_old_tasks(graph: Changed, now: Pipeline, snapshot: str) -> list[Task]:
+def _under_old_tasks(pipeline: Changed, now: Pipeline, snapshot: str) -> list[Task]:
     """Tasks over changed results; which tasks there are before them stays as it is."""
-    graph.tasks = now.tasks  # type: ignore[method-assign]
-    return plan_lineage_keys(graph, snapshot)
+    pipeline.tasks = now.tasks  # type: ignore[method-assign]
+    return plan_lineage_keys(pipeline, snapshot)
 
 
 def test_runs_have_a_fixed_number_of_parts(

@@ -4,28 +4,26 @@ In the product it would be a file of its room, with one line in `corpus_assets/s
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from corpus_assets.core import files
+from corpus_assets.core.files import File
+from corpus_assets.core.planner import AnyRecipe, Planner
 from corpus_assets.core.schemas import DOC_ID
-from corpus_assets.core.stage import File, Graph, Scope, Stage
+from corpus_assets.core.stage import Graph, Scope, Stage
 from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.stages import STAGES
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
 LENGTHS = File(
     "lengths", "lengths.parquet", pa.schema([("doc_id", DOC_ID), ("tokens", pa.int64())])
 )
 
 
-def plan(graph: "Pipeline", snapshot: str) -> list[Task]:
+def plan(pipeline: Planner[AnyRecipe], snapshot: str) -> list[Task]:
     spans = [
         output
-        for shard in graph.results(files.SHARD_SPANS.stage, snapshot)
+        for shard in pipeline.results(files.SHARD_SPANS.stage, snapshot)
         for name, output in shard.outputs.items()
         if files.SHARD_SPANS.matches(name)
     ]

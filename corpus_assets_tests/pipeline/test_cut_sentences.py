@@ -102,8 +102,8 @@ def test_scores_hold_no_text_and_only_sentences_that_a_bound_could_ask_for(built
 def is_scored(session: Session, key: str, value: Any) -> bool:
     """Whether all sentences are scored already for a recipe with one key changed."""
     recipe = changed_recipe(session.pipeline.recipe, {key: value}, "changed")
-    graph = replace(session.pipeline, recipe=recipe)
-    return all(graph.result_of(task) for task in graph.tasks("sentence_scores", "s"))
+    pipeline = replace(session.pipeline, recipe=recipe)
+    return all(pipeline.result_of(task) for task in pipeline.tasks("sentence_scores", "s"))
 
 
 def test_another_bound_or_threshold_scores_no_sentence_again(built: Session) -> None:

@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from catalog.db.database import clock
-from catalog.db.leases import is_gone
 from catalog.db.models import Lease, LeaseToken
+from catalog.db.processes import is_gone
 from catalog.db.registry import Registry
 from catalog.db.rows import SourceRow
 from catalog.errors import LeaseLost

@@ -46,9 +46,11 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 def contamination_tasks(session: Session) -> list[bool]:
     """For each part of the books and the first crawl, whether it was searched already."""
-    graph = session.pipeline
-    tasks = [task for name in ("books-1", "crawl-1") for task in graph.tasks("contamination", name)]
-    return [graph.result_of(task) is not None for task in tasks]
+    pipeline = session.pipeline
+    tasks = [
+        task for name in ("books-1", "crawl-1") for task in pipeline.tasks("contamination", name)
+    ]
+    return [pipeline.result_of(task) is not None for task in tasks]
 
 
 @pytest.mark.slow

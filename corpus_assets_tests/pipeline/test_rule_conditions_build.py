@@ -38,12 +38,14 @@ def test_a_rule_about_a_tier_is_asked_before_copies_are_counted(tmp_path: Path) 
     recipe = write(tmp_path / "in", CHANGES, texts)
     with open_session(str(recipe), Home.resolve(str(tmp_path / "home")), workers=1) as session:
         made = build(session, "v")
-        graph = session.pipeline
-        cutoffs = parse_cutoffs(json.loads(read_output(graph.store, graph.calibration(CUTOFFS))))
+        pipeline = session.pipeline
+        cutoffs = parse_cutoffs(
+            json.loads(read_output(pipeline.store, pipeline.calibration(CUTOFFS)))
+        )
         reasons: dict[str, list[tuple[int, str | None]]] = {}
-        for snapshot in graph.recipe.snapshots:
+        for snapshot in pipeline.recipe.snapshots:
             words, chosen = (
-                read_table(graph.store, graph.parts(file, snapshot)[0])[column].to_pylist()
+                read_table(pipeline.store, pipeline.parts(file, snapshot)[0])[column].to_pylist()
                 for file, column in ((SIGNALS, "n_words"), (SELECTION, "reason"))
             )
             reasons[snapshot] = list(zip(words, chosen, strict=True))

@@ -16,7 +16,8 @@ import pytest
 
 from catalog.db.registry import Registry
 from catalog.takedown.target import doc_id_target
-from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.train import train_tokenizer
 from corpus_assets_tests.promises.erasure.case import Erasure, Kit
 from corpus_assets_tests.promises.erasure.random_corpus import WORDS
 from corpus_assets_tests.promises.erasure.requests import Asked

@@ -15,7 +15,8 @@ from catalog.formats.manifest import (
     TokenizerRef,
 )
 from corpus_assets.shards.format import ShardFiles, build_shard
-from corpus_assets.shards.pack import PackSettings, shards_of
+from corpus_assets.shards.pack import shards_of
+from corpus_assets.shards.settings import PackSettings
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
 
 EOD, PAD, VOCABULARY = 0, 1, 1000

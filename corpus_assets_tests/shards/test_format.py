@@ -16,7 +16,7 @@ import pytest
 
 from corpus_assets.core.errors import ShardError
 from corpus_assets.shards.format import VERSION, build_shard, parse_header
-from corpus_assets.shards.pack import Packing, PackSettings
+from corpus_assets.shards.settings import Packing, PackSettings
 from corpus_assets.shards.tokens import TokenBatch
 from corpus_assets_tests.shards.small_corpus import (
     EOD,

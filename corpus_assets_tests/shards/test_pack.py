@@ -8,15 +8,8 @@ from hypothesis import strategies as st
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.identity import keyed_hash
 from corpus_assets.core.schemas import SPANS
-from corpus_assets.shards.pack import (
-    Packed,
-    Packing,
-    PackSettings,
-    document_order,
-    lay,
-    pack,
-    shards_of,
-)
+from corpus_assets.shards.pack import Packed, document_order, lay, pack, shards_of
+from corpus_assets.shards.settings import Packing, PackSettings
 from corpus_assets.shards.tokens import TokenBatch
 from corpus_assets_tests.shards.small_corpus import (
     EOD,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from corpus_assets.core.errors import CorruptArtifact, ShardError
-from corpus_assets.shards.pack import Packing, PackSettings
 from corpus_assets.shards.reader import PADDING, Shard, ShardPaths, segments_of
+from corpus_assets.shards.settings import Packing, PackSettings
 from corpus_assets_tests.shards.small_corpus import (
     EOD,
     PAD,

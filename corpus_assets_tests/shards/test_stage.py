@@ -16,7 +16,8 @@ from corpus_assets.shards.pack import (
     slice_bytes,
 )
 from corpus_assets.shards.tokens import Encoder, TokenBatch
-from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.train import train_tokenizer
 from corpus_assets_tests.small_corpus import prose
 
 SEED = 7

@@ -19,7 +19,8 @@ from corpus_assets.shards.tokens import (
     TokenBatch,
     unicode_of_bytes,
 )
-from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.train import train_tokenizer
 
 
 @functools.cache

@@ -70,14 +70,14 @@ class _Graph:
 
 
 def test_a_folder_is_known_by_its_digest_wherever_it_lies(folder: Path) -> None:
-    graph: Any = _Graph(folder.parent)
+    pipeline: Any = _Graph(folder.parent)
     known = folder_digest(folder)
     need = EmbeddingScore(folder="model", sha256=known).needs()
-    _, extra, params = signal_models(graph, need)
+    _, extra, params = signal_models(pipeline, need)
     assert extra == {need[0]: known}
     assert params["files"] == {need[0]: str(folder)}
     (folder / "words.txt").write_text("other", encoding="utf-8")
     with pytest.raises(ModelError, match=f"has the digest {folder_digest(folder)}, the recipe say"):
-        signal_models(graph, need)
+        signal_models(pipeline, need)
     with pytest.raises(ModelError, match="is no folder with a model"):
-        signal_models(graph, EmbeddingScore(folder="gone", sha256=known).needs())
+        signal_models(pipeline, EmbeddingScore(folder="gone", sha256=known).needs())

@@ -22,7 +22,8 @@ from corpus_assets.signals.perplexity import (
     ccnet_normalised,
 )
 from corpus_assets.signals.stages.perplexity_training import NgramSettings, join_models, train_model
-from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
+from corpus_assets.signals.stages.settings import SignalSettings
+from corpus_assets.signals.stages.signals import compute_signals
 from corpus_assets_tests.models.test_ngram_models import sample_texts
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 

@@ -11,7 +11,8 @@ from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import digest
 from corpus_assets.signals.published.gopher import GopherQuality
 from corpus_assets.signals.stages import signals as stage
-from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
+from corpus_assets.signals.stages.settings import SignalSettings
+from corpus_assets.signals.stages.signals import compute_signals
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_texts
 
 STATISTICS = SignalSettings.model_validate(

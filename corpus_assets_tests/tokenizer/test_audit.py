@@ -12,15 +12,9 @@ from tokenizers import trainers as train
 from corpus_assets.core.errors import ModelError
 from corpus_assets.scrub.settings import ScrubSettings
 from corpus_assets.shards.tokens import Encoder, unicode_of_bytes
-from corpus_assets.tokenizer.audit import (
-    PROBES,
-    AuditSettings,
-    Passage,
-    Training,
-    audit,
-    judged,
-)
-from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.audit import PROBES, Passage, Training, audit, judged
+from corpus_assets.tokenizer.settings import AuditSettings, TokenizerSettings
+from corpus_assets.tokenizer.train import train_tokenizer
 
 TEXTS = [
     "The quick brown fox jumps over the lazy dog, and the dog does not mind at all.",

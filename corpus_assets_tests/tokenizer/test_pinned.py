@@ -7,8 +7,9 @@ import yaml
 from corpus_assets.build import build
 from corpus_assets.core.home import Home
 from corpus_assets.session import open_session, reopen_session
+from corpus_assets.tokenizer.settings import TokenizerSettings
 from corpus_assets.tokenizer.stage import audit_of
-from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.train import train_tokenizer
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.small_corpus import prose
 

@@ -20,11 +20,10 @@ from tokenizers import Tokenizer
 from corpus_assets.core.errors import ModelError
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.tokenizer.audit import Passage, audit
+from corpus_assets.tokenizer.settings import MAX_RUN_CHARS, TokenizerSettings
 from corpus_assets.tokenizer.train import (
     EXAMPLES,
-    MAX_RUN_CHARS,
     RARE_SHARE,
-    TokenizerSettings,
     learnable,
     load_pinned,
     name_slots,
@@ -43,7 +42,8 @@ SMALL = TokenizerSettings(vocab_size=400, special_slots=5)
 
 TRAIN_AND_HASH = """
 import hashlib, json, sys
-from corpus_assets.tokenizer.train import TokenizerSettings, train_tokenizer
+from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.train import train_tokenizer
 texts = json.load(sys.stdin)
 print(hashlib.sha256(train_tokenizer(texts, TokenizerSettings(vocab_size=600))).hexdigest())
 """

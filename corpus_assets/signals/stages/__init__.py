@@ -5,7 +5,9 @@ __all__ = [
     "classifiers",
     "perplexity",
     "perplexity_training",
+    "planner",
     "ranks",
+    "settings",
     "signal_models",
     "signals",
 ]

@@ -6,7 +6,7 @@ it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +39,7 @@ from corpus_assets.signals.stages.classifier_training import (
     train_classifier,
     train_labels,
 )
+from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.training_sample import (
     draw_documents,
     first_drawn,
@@ -47,32 +48,29 @@ from corpus_assets.signals.stages.training_sample import (
 )
 from corpus_assets.text.segment import DEFINITION
 
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
-
 NODE = files.CLASSIFIER.stage
 COLUMNS = ["doc_id", "url_key", "host", "text"]
 
 Sample = tuple[str, str, int, SnapshotSample]  # classifier, side, place there
 
 
-def plan_sample(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
+def plan_sample(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]:
     """For each sample that names the snapshot, one task a part."""
     drawn = [
         (
             name,
             {"max_documents": sample.max_documents, "languages": sample.languages}
-            | {"seed": graph.recipe.seed}
-            | _label_settings(graph, name, sample)
-            | sample_settings(graph, snapshot),
-            _sample_digests(graph, name, sample),
-            _sample_params(graph, name, sample),
+            | {"seed": pipeline.recipe.seed}
+            | _label_settings(pipeline, name, sample)
+            | sample_settings(pipeline, snapshot),
+            _sample_digests(pipeline, name, sample),
+            _sample_params(pipeline, name, sample),
         )
-        for name, _, _, sample in _samples(graph, snapshot)
+        for name, _, _, sample in _samples(pipeline, snapshot)
     ]
     if not drawn:
         return []
-    documents = graph.parts(files.DOCUMENTS, snapshot)
+    documents = pipeline.parts(files.DOCUMENTS, snapshot)
 
     def task(number: int, _: int) -> Task:
         which, i = divmod(number, len(documents))
@@ -83,17 +81,17 @@ def plan_sample(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
     return Each(task, range(len(drawn) * len(documents)))
 
 
-def _label_settings(graph: "Pipeline", name: str, sample: SnapshotSample) -> dict[str, Any]:
+def _label_settings(pipeline: SignalsPlanner, name: str, sample: SnapshotSample) -> dict[str, Any]:
     """Return the signal that a sample takes labels from, and the family that gives it."""
     if not isinstance(sample, LabelSample):
         return {}
-    family = _labelling(graph, name, sample)
+    family = _labelling(pipeline, name, sample)
     return {"signal": sample.signal, "family": family.identity()}
 
 
-def _labelling(graph: "Pipeline", name: str, sample: LabelSample) -> Imported | SourceLabels:
+def _labelling(pipeline: SignalsPlanner, name: str, sample: LabelSample) -> Imported | SourceLabels:
     column = sample.signal.partition(".")[0]
-    for family in graph.recipe.signals.families:
+    for family in pipeline.recipe.signals.families:
         if isinstance(family, Imported | SourceLabels) and column in family.columns():
             return family
     raise RecipeError(
@@ -102,14 +100,14 @@ def _labelling(graph: "Pipeline", name: str, sample: LabelSample) -> Imported | 
     )
 
 
-def plan_classifiers(graph: "Pipeline") -> list[Task]:
+def plan_classifiers(pipeline: SignalsPlanner) -> list[Task]:
     """One task a classifier that is trained and not pinned by the lock."""
-    drawn = _drawn(graph)
+    drawn = _drawn(pipeline)
     tasks = []
-    for name, entry in to_train(graph).items():
-        family = family_of(graph.recipe.scoring_families(), name)
+    for name, entry in to_train(pipeline).items():
+        family = family_of(pipeline.recipe.scoring_families(), name)
         texts_of = {
-            f"{side}/{place:04d}": graph.locations.files(texts.files, f"{_key(name)}.{side}")
+            f"{side}/{place:04d}": pipeline.locations.files(texts.files, f"{_key(name)}.{side}")
             for side in SIDES
             for place, texts in enumerate(entry.texts(side))
             if isinstance(texts, TextFiles)
@@ -122,7 +120,7 @@ def plan_classifiers(graph: "Pipeline") -> list[Task]:
                 settings,
                 {key.removeprefix(f"{name}/"): out for key, out in drawn.items()
                  if key.startswith(f"{name}/")},
-                {key: graph.digests_of(paths) for key, paths in texts_of.items()},
+                {key: pipeline.digests_of(paths) for key, paths in texts_of.items()},
                 {"files": {key: [str(path) for path in paths] for key, paths in texts_of.items()}},
                 label=name,
             )
@@ -130,12 +128,12 @@ def plan_classifiers(graph: "Pipeline") -> list[Task]:
     return tasks
 
 
-def to_train(graph: "Pipeline") -> dict[str, ClassifierEntry]:
-    return {n: e for n, e in trained(graph).items() if graph.pin_of(NODE, n) is None}
+def to_train(pipeline: SignalsPlanner) -> dict[str, ClassifierEntry]:
+    return {n: e for n, e in trained(pipeline).items() if pipeline.pin_of(NODE, n) is None}
 
 
-def trained(graph: "Pipeline") -> dict[str, ClassifierEntry]:
-    return {n: e for n, e in graph.recipe.classifiers.items() if e.is_trained}
+def trained(pipeline: SignalsPlanner) -> dict[str, ClassifierEntry]:
+    return {n: e for n, e in pipeline.recipe.classifiers.items() if e.is_trained}
 
 
 def family_of(families: Iterable[SignalFamily], name: str) -> Classifier | Label | Importance:
@@ -146,30 +144,30 @@ def family_of(families: Iterable[SignalFamily], name: str) -> Classifier | Label
     raise MissingInput(f"classifiers.{name}: no signal family reads it")
 
 
-def classifier_file(graph: "Pipeline", name: str) -> Output:
+def classifier_file(pipeline: SignalsPlanner, name: str) -> Output:
     """Return the file of a classifier that is trained here."""
-    pin = graph.pin_of(NODE, name)
+    pin = pipeline.pin_of(NODE, name)
     if pin is not None:
         return pin
-    place = list(to_train(graph)).index(name)
-    return graph.parts(files.CLASSIFIER)[place]
+    place = list(to_train(pipeline)).index(name)
+    return pipeline.parts(files.CLASSIFIER)[place]
 
 
-def classifier_files(graph: "Pipeline") -> dict[str, Output]:
+def classifier_files(pipeline: SignalsPlanner) -> dict[str, Output]:
     """All classifiers that are trained here, by their names in a lock."""
-    return {f"{NODE}/{name}": classifier_file(graph, name) for name in trained(graph)}
+    return {f"{NODE}/{name}": classifier_file(pipeline, name) for name in trained(pipeline)}
 
 
-def outside_classifiers(graph: "Pipeline") -> dict[str, tuple[Path, str]]:
+def outside_classifiers(pipeline: SignalsPlanner) -> dict[str, tuple[Path, str]]:
     """File and digest of classifiers that come from outside, by the names that signals need."""
     found: dict[str, tuple[Path, str]] = {}
-    for name, entry in graph.recipe.classifiers.items():
+    for name, entry in pipeline.recipe.classifiers.items():
         need = f"{MODEL}{name}"
         if entry.model is not None:
-            found[need] = graph.model(entry.model, _key(name), entry.sha256, need)
+            found[need] = pipeline.model(entry.model, _key(name), entry.sha256, need)
         elif entry.pinned is not None:
-            (path,) = graph.locations.files((entry.pinned,), f"{_key(name)}.pinned", need)
-            sha256 = graph.digest_of(path)
+            (path,) = pipeline.locations.files((entry.pinned,), f"{_key(name)}.pinned", need)
+            sha256 = pipeline.digest_of(path)
             if sha256 != entry.sha256:
                 raise ModelError(
                     f"{_key(name)}: {path} has SHA-256 {sha256}, the recipe says {entry.sha256}: "
@@ -179,19 +177,21 @@ def outside_classifiers(graph: "Pipeline") -> dict[str, tuple[Path, str]]:
     return found
 
 
-def training_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
+def training_pins(pipeline: SignalsPlanner) -> dict[str, tuple[PinnedFile, ...]]:
     """Return the files that classifiers learn from, for the lock."""
     pinned: dict[str, tuple[PinnedFile, ...]] = {}
-    for name, entry in trained(graph).items():
+    for name, entry in trained(pipeline).items():
         for side in SIDES:
             for place, texts in enumerate(entry.texts(side)):
                 named = texts.files if isinstance(texts, TextFiles) else texts.urls
                 key = f"{NODE}/{name}/{side}/{place}"
-                paths = graph.locations.files(named, f"{_key(name)}.{side}")
+                paths = pipeline.locations.files(named, f"{_key(name)}.{side}")
                 if paths:
                     pinned[key] = tuple(
                         PinnedFile(
-                            name=path.name, bytes=path.stat().st_size, sha256=graph.digest_of(path)
+                            name=path.name,
+                            bytes=path.stat().st_size,
+                            sha256=pipeline.digest_of(path),
                         )
                         for path in paths
                     )
@@ -199,44 +199,44 @@ def training_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
 
 
 def learned_inputs(
-    graph: "Pipeline", needs: Sequence[str]
+    pipeline: SignalsPlanner, needs: Sequence[str]
 ) -> tuple[dict[str, Output], dict[str, str], dict[str, str]]:
     """Return what signals read of learned filters: files of the store, digests and paths of others."""
-    outside = outside_classifiers(graph)
+    outside = outside_classifiers(pipeline)
     shared: dict[str, Output] = {}
     digests: dict[str, str] = {}
     paths: dict[str, str] = {}
     for need in needs:
         if need == RANKS:
-            shared[need] = graph.calibration(files.SCORE_RANKS)
+            shared[need] = pipeline.calibration(files.SCORE_RANKS)
         elif need in outside:
             paths[need], digests[need] = str(outside[need][0]), outside[need][1]
         elif need.startswith(MODEL):
-            shared[need] = classifier_file(graph, need.removeprefix(MODEL))
+            shared[need] = classifier_file(pipeline, need.removeprefix(MODEL))
     return shared, digests, paths
 
 
 # Samples of texts.
 
 
-def _samples(graph: "Pipeline", snapshot: str) -> list[Sample]:
+def _samples(pipeline: SignalsPlanner, snapshot: str) -> list[Sample]:
     """Return the samples that draw from a snapshot, in a fixed order."""
     return [
         (name, side, place, sample)
-        for name, entry in to_train(graph).items()
+        for name, entry in to_train(pipeline).items()
         for side, place, sample in entry.samples()
         if snapshot in sample.snapshots
     ]
 
 
-def _drawn(graph: "Pipeline") -> dict[str, Output]:
+def _drawn(pipeline: SignalsPlanner) -> dict[str, Output]:
     """Return what was drawn, by classifier, side, place, snapshot and part."""
     found: dict[str, Output] = {}
-    for snapshot in graph.recipe.snapshots:
-        samples = _samples(graph, snapshot)
+    for snapshot in pipeline.recipe.snapshots:
+        samples = _samples(pipeline, snapshot)
         if not samples:
             continue
-        drawn = graph.parts(files.CLASSIFIER_SAMPLE, snapshot)
+        drawn = pipeline.parts(files.CLASSIFIER_SAMPLE, snapshot)
         parts = len(drawn) // len(samples)
         for k, (name, side, place, _) in enumerate(samples):
             for part, output in enumerate(drawn[k * parts : (k + 1) * parts]):
@@ -244,33 +244,33 @@ def _drawn(graph: "Pipeline") -> dict[str, Output]:
     return found
 
 
-def _sample_digests(graph: "Pipeline", name: str, sample: SnapshotSample) -> dict[str, str]:
+def _sample_digests(pipeline: SignalsPlanner, name: str, sample: SnapshotSample) -> dict[str, str]:
     digests: dict[str, str] = {}
     if sample.urls:
-        digests["urls"] = graph.digests_of(_lists(graph, name, sample))
+        digests["urls"] = pipeline.digests_of(_lists(pipeline, name, sample))
     if sample.languages is not None:
-        digests["lid"] = graph.language_model()[1]
+        digests["lid"] = pipeline.language_model()[1]
     if isinstance(sample, LabelSample):
-        for need in _labelling(graph, name, sample).needs():
+        for need in _labelling(pipeline, name, sample).needs():
             digests[need] = need.removeprefix(IMPORT)
     return digests
 
 
-def _sample_params(graph: "Pipeline", name: str, sample: SnapshotSample) -> dict[str, Any]:
+def _sample_params(pipeline: SignalsPlanner, name: str, sample: SnapshotSample) -> dict[str, Any]:
     params: dict[str, Any] = {}
     if sample.urls:
-        params["urls"] = [str(path) for path in _lists(graph, name, sample)]
+        params["urls"] = [str(path) for path in _lists(pipeline, name, sample)]
     if sample.languages is not None:
-        params["lid"] = str(graph.language_model()[0])
+        params["lid"] = str(pipeline.language_model()[0])
     if isinstance(sample, LabelSample):
-        for need in _labelling(graph, name, sample).needs():
-            kept = find_import(graph.store, need.removeprefix(IMPORT))
+        for need in _labelling(pipeline, name, sample).needs():
+            kept = find_import(pipeline.store, need.removeprefix(IMPORT))
             params["import"] = [need, kept.path, kept.now]
     return params
 
 
-def _lists(graph: "Pipeline", name: str, sample: SnapshotSample) -> list[Path]:
-    return graph.locations.files(sample.urls, f"{_key(name)}.urls")
+def _lists(pipeline: SignalsPlanner, name: str, sample: SnapshotSample) -> list[Path]:
+    return pipeline.locations.files(sample.urls, f"{_key(name)}.urls")
 
 
 def _key(name: str) -> str:
@@ -456,7 +456,12 @@ CLASSIFIERS = Stage(
     reads_all=(files.CLASSIFIER_SAMPLE,),
     writes=(files.CLASSIFIER,),
     calibration=Calibration(
-        files.CLASSIFIER, _may_hold, classifier_files, is_model=True, asks=("classifiers.*",)
+        files.CLASSIFIER,
+        _may_hold,
+        classifier_files,
+        is_model=True,
+        is_by_name=True,
+        asks=("classifiers.*",),
     ),
     inputs=training_pins,
 )

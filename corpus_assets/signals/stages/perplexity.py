@@ -6,7 +6,7 @@ their digests.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,24 +26,22 @@ from corpus_assets.signals.stages.perplexity_training import (
     join_models,
     train_model,
 )
+from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.training_sample import read_texts
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
 NO_ENTRIES: dict[str, PerplexityModelEntry] = {}
 
 
-def plan_perplexity_model(graph: "Pipeline") -> list[Task]:
-    if graph.pin_of(files.PERPLEXITY_MODELS.stage):
+def plan_perplexity_model(pipeline: SignalsPlanner) -> list[Task]:
+    if pipeline.pin_of(files.PERPLEXITY_MODELS.stage):
         return []
     tasks = []
-    for name, entry in _trained(graph).items():
-        texts = graph.locations.files(entry.texts, _key(name, "texts"))
+    for name, entry in _trained(pipeline).items():
+        texts = pipeline.locations.files(entry.texts, _key(name, "texts"))
         tasks.append(
             PERPLEXITY_MODEL.task(
                 {"name": name, "where": entry.where, "train": entry.train.identity()},
-                extra_inputs={"texts": graph.digests_of(texts)},
+                extra_inputs={"texts": pipeline.digests_of(texts)},
                 params={"texts": [str(path) for path in texts]},
                 label=name,
             )
@@ -51,19 +49,19 @@ def plan_perplexity_model(graph: "Pipeline") -> list[Task]:
     return tasks
 
 
-def plan_perplexity_models(graph: "Pipeline") -> list[Task]:
-    inputs = {f"{i:04d}": model for i, model in enumerate(graph.parts(files.PERPLEXITY_MODEL))}
+def plan_perplexity_models(pipeline: SignalsPlanner) -> list[Task]:
+    inputs = {f"{i:04d}": model for i, model in enumerate(pipeline.parts(files.PERPLEXITY_MODEL))}
     return [PERPLEXITY_MODELS.task({}, inputs)] if inputs else []
 
 
-def _calibrations(graph: "Pipeline") -> dict[str, Output]:
-    if not _trained(graph):
+def _calibrations(pipeline: SignalsPlanner) -> dict[str, Output]:
+    if not _trained(pipeline):
         return {}
-    return {files.PERPLEXITY_MODELS.stage: graph.calibration(files.PERPLEXITY_MODELS)}
+    return {files.PERPLEXITY_MODELS.stage: pipeline.calibration(files.PERPLEXITY_MODELS)}
 
 
 def model_inputs(
-    graph: "Pipeline", needs: Sequence[str]
+    pipeline: SignalsPlanner, needs: Sequence[str]
 ) -> tuple[dict[str, Output], dict[str, str], dict[str, str]]:
     """Return what signals read of these models: files of the store, digests and paths of others."""
     shared: dict[str, Output] = {}
@@ -72,40 +70,40 @@ def model_inputs(
     for need in needs:
         if not need.startswith(MODEL):
             continue
-        entry = _entries(graph)[need.removeprefix(MODEL)]
+        entry = _entries(pipeline)[need.removeprefix(MODEL)]
         if entry.is_trained:
-            shared[need] = graph.calibration(files.PERPLEXITY_MODELS)
-        for name, path in _outside(graph, need.removeprefix(MODEL), entry).items():
-            digests[name], paths[name] = graph.digest_of(path), str(path)
+            shared[need] = pipeline.calibration(files.PERPLEXITY_MODELS)
+        for name, path in _outside(pipeline, need.removeprefix(MODEL), entry).items():
+            digests[name], paths[name] = pipeline.digest_of(path), str(path)
     return shared, digests, paths
 
 
-def model_pins(graph: "Pipeline") -> dict[str, tuple[PinnedFile, ...]]:
+def model_pins(pipeline: SignalsPlanner) -> dict[str, tuple[PinnedFile, ...]]:
     """Return the files that models are trained on, for the lock."""
     return {
         f"perplexity/{name}": tuple(
-            PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=graph.digest_of(path))
-            for path in graph.locations.files(entry.texts, _key(name, "texts"))
+            PinnedFile(name=path.name, bytes=path.stat().st_size, sha256=pipeline.digest_of(path))
+            for path in pipeline.locations.files(entry.texts, _key(name, "texts"))
         )
-        for name, entry in _trained(graph).items()
+        for name, entry in _trained(pipeline).items()
     }
 
 
-def outside_models(graph: "Pipeline") -> dict[str, str]:
+def outside_models(pipeline: SignalsPlanner) -> dict[str, str]:
     """Digests of the models that come from outside, for the lock."""
-    return {name: graph.digest_of(path) for name, path in outside_files(graph).items()}
+    return {name: pipeline.digest_of(path) for name, path in outside_files(pipeline).items()}
 
 
-def outside_files(graph: "Pipeline") -> dict[str, Path]:
+def outside_files(pipeline: SignalsPlanner) -> dict[str, Path]:
     """The files of those models, by the names that signals need."""
     return {
         name: path
-        for model, entry in _entries(graph).items()
-        for name, path in _outside(graph, model, entry).items()
+        for model, entry in _entries(pipeline).items()
+        for name, path in _outside(pipeline, model, entry).items()
     }
 
 
-def _outside(graph: "Pipeline", name: str, entry: PerplexityModelEntry) -> dict[str, Path]:
+def _outside(pipeline: SignalsPlanner, name: str, entry: PerplexityModelEntry) -> dict[str, Path]:
     """Files of a KenLM model, each checked against its digest."""
     found: dict[str, Path] = {}
     for suffix, key, named, stated, sha256 in (
@@ -120,26 +118,26 @@ def _outside(graph: "Pipeline", name: str, entry: PerplexityModelEntry) -> dict[
     ):
         need = MODEL + name + suffix
         if named is not None:
-            found[need], _ = graph.model(named, _key(name, key), sha256, need)
+            found[need], _ = pipeline.model(named, _key(name, key), sha256, need)
         if stated is None:
             continue
-        (path,) = graph.locations.files((stated,), _key(name, key), need)
-        if graph.digest_of(path) != sha256:
+        (path,) = pipeline.locations.files((stated,), _key(name, key), need)
+        if pipeline.digest_of(path) != sha256:
             raise ModelError(
-                f"{_key(name, key)}: {path} has SHA-256 {graph.digest_of(path)}, the recipe says "
+                f"{_key(name, key)}: {path} has SHA-256 {pipeline.digest_of(path)}, the recipe says "
                 f"{sha256}: fetch the file again, or correct the recipe"
             )
         found[need] = path
     return found
 
 
-def _entries(graph: "Pipeline") -> dict[str, PerplexityModelEntry]:
-    settings: Any = graph.recipe.perplexity
+def _entries(pipeline: SignalsPlanner) -> dict[str, PerplexityModelEntry]:
+    settings: Any = pipeline.recipe.perplexity
     return NO_ENTRIES if settings is None else settings.models
 
 
-def _trained(graph: "Pipeline") -> dict[str, PerplexityModelEntry]:
-    return {name: entry for name, entry in _entries(graph).items() if entry.is_trained}
+def _trained(pipeline: SignalsPlanner) -> dict[str, PerplexityModelEntry]:
+    return {name: entry for name, entry in _entries(pipeline).items() if entry.is_trained}
 
 
 def _key(name: str, key: str) -> str:

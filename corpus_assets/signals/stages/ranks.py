@@ -6,7 +6,6 @@ Ranks are a calibration: where the lock pins them there are no tasks.
 
 import json
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,34 +18,33 @@ from corpus_assets.core.store import Output
 from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
 from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.ensemble import RANKS, Ensemble, rank_table
+from corpus_assets.signals.stages.planner import SignalsPlanner
+from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signal_models import model_files, signal_models
-from corpus_assets.signals.stages.signals import SignalSettings, compute_signals
+from corpus_assets.signals.stages.signals import compute_signals
 from corpus_assets.signals.stages.training_sample import first_drawn, places
 from corpus_assets.signals.text_step import TextStep
 from corpus_assets.text.ties import flat_line, tie_keys
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
 VERSION = 4
 CHARACTERS = "n_chars"
 TIE_KEY = "tie_key"
 
 
-def plan_score_sample(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
+def plan_score_sample(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]:
     """Return the scores that an ensemble reads, of documents drawn from a calibration snapshot."""
-    ensemble = graph.recipe.signals.ensemble
-    if ensemble is None or graph.pin_of(RANKS) or not _makes_ranks(graph, ensemble, snapshot):
+    ensemble = pipeline.recipe.signals.ensemble
+    if ensemble is None or pipeline.pin_of(RANKS) or not _makes_ranks(pipeline, ensemble, snapshot):
         return []
-    wanted = {*ensemble.scores, CHARACTERS} | _read_by_rules(graph, ensemble)
-    before = families_for(graph.recipe.signals, wanted)
-    shared, extra, params = signal_models(graph, before.needs())
+    wanted = {*ensemble.scores, CHARACTERS} | _read_by_rules(pipeline, ensemble)
+    before = families_for(pipeline.recipe.signals, wanted)
+    shared, extra, params = signal_models(pipeline, before.needs())
     settings = {
         "signals": before.model_dump(mode="json"),
         "families": before.identity(),
         "columns": sorted(wanted),
         "max_documents": ensemble.max_documents,
-        "seed": graph.recipe.seed,
+        "seed": pipeline.recipe.seed,
     }
     return Each(
         lambda i, documents: SCORE_SAMPLE.task(
@@ -56,19 +54,19 @@ def plan_score_sample(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
             params,
             label=part_label(snapshot, i),
         ),
-        graph.parts(files.DOCUMENTS, snapshot),
+        pipeline.parts(files.DOCUMENTS, snapshot),
     )
 
 
-def plan_score_ranks(graph: "Pipeline") -> list[Task]:
-    ensemble = graph.recipe.signals.ensemble
+def plan_score_ranks(pipeline: SignalsPlanner) -> list[Task]:
+    ensemble = pipeline.recipe.signals.ensemble
     if ensemble is None:
         return []
     inputs = {
         f"{name}/{snapshot}/{i:05d}": output
-        for snapshot in graph.recipe.calibration_snapshots
+        for snapshot in pipeline.recipe.calibration_snapshots
         for name, file in (("scores", files.SCORE_SAMPLE), ("survivors", files.SCORE_SURVIVORS))
-        for i, output in enumerate(graph.parts(file, snapshot))
+        for i, output in enumerate(pipeline.parts(file, snapshot))
     }
     settings = {
         "scores": list(ensemble.scores),
@@ -76,18 +74,18 @@ def plan_score_ranks(graph: "Pipeline") -> list[Task]:
         "max_documents": ensemble.max_documents,
         "among": ensemble.among,
         "weigh": ensemble.weigh,
-        "seed": graph.recipe.seed,
+        "seed": pipeline.recipe.seed,
     }
     return [SCORE_RANKS.task(settings, inputs)]
 
 
-def _read_by_rules(graph: "Pipeline", ensemble: Ensemble) -> set[str]:
+def _read_by_rules(pipeline: SignalsPlanner, ensemble: Ensemble) -> set[str]:
     """Return the columns that say which documents reach the ensemble."""
     if ensemble.among == "all":
         return set()
-    rules = graph.recipe.selection.rules_before(graph.recipe.signals.ranked_columns())
-    read = graph.recipe.selection.reads(rules) | {"language"}
-    return read.intersection(graph.recipe.signals.columns())
+    rules = pipeline.recipe.selection.rules_before(pipeline.recipe.signals.ranked_columns())
+    read = pipeline.recipe.selection.reads(rules) | {"language"}
+    return read.intersection(pipeline.recipe.signals.columns())
 
 
 def families_for(settings: SignalSettings, wanted: Collection[str]) -> SignalSettings:
@@ -103,10 +101,10 @@ def families_for(settings: SignalSettings, wanted: Collection[str]) -> SignalSet
     return SignalSettings(families=tuple(reversed(kept)))
 
 
-def _makes_ranks(graph: "Pipeline", ensemble: Ensemble, snapshot: str) -> bool:
-    domain = graph.recipe.source_of(snapshot).domain
+def _makes_ranks(pipeline: SignalsPlanner, ensemble: Ensemble, snapshot: str) -> bool:
+    domain = pipeline.recipe.source_of(snapshot).domain
     is_wanted = ensemble.domains is None or domain in ensemble.domains
-    return is_wanted and snapshot in graph.recipe.calibration_snapshots
+    return is_wanted and snapshot in pipeline.recipe.calibration_snapshots
 
 
 def run_score_sample(context: TaskContext) -> None:
@@ -167,10 +165,10 @@ def _scores(context: TaskContext, name: str) -> pa.Table:
     return table.append_column("kept", survivors["kept"])
 
 
-def _calibrations(graph: "Pipeline") -> dict[str, Output]:
-    if graph.recipe.signals.ensemble is None:
+def _calibrations(pipeline: SignalsPlanner) -> dict[str, Output]:
+    if pipeline.recipe.signals.ensemble is None:
         return {}
-    return {RANKS: graph.calibration(files.SCORE_RANKS)}
+    return {RANKS: pipeline.calibration(files.SCORE_RANKS)}
 
 
 SCORE_SAMPLE = Stage(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import ModelError
@@ -13,9 +13,7 @@ from corpus_assets.signals.base import FILE, FOLDER, INSTALLED
 from corpus_assets.signals.imported import IMPORT, find_import
 from corpus_assets.signals.stages.classifiers import learned_inputs
 from corpus_assets.signals.stages.perplexity import model_inputs
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.signals.stages.planner import SignalsPlanner
 
 MODEL_FILES = (files.CLASSIFIER, files.PERPLEXITY_MODELS, files.SCORE_RANKS)
 """What `signal_models` may read of other stages."""
@@ -25,30 +23,30 @@ MODEL = "model:"
 
 
 def signal_models(
-    graph: "Pipeline", needs: Sequence[str]
+    pipeline: SignalsPlanner, needs: Sequence[str]
 ) -> tuple[dict[str, Output], dict[str, str], dict[str, Any]]:
     """Return inputs from the store, digests of files outside it, and where those lie (parameters)."""
-    shared, extra, outside = model_inputs(graph, needs)
-    learned = learned_inputs(graph, needs)
+    shared, extra, outside = model_inputs(pipeline, needs)
+    learned = learned_inputs(pipeline, needs)
     shared, extra, outside = shared | learned[0], extra | learned[1], outside | learned[2]
     params: dict[str, Any] = {}
     if "lid" in needs:
-        path, extra["lid"] = graph.language_model()
+        path, extra["lid"] = pipeline.language_model()
         params["lid"] = str(path)
     for name in needs:
         if name.startswith(FILE):
-            (path,) = graph.locations.files((name.removeprefix(FILE),), "signals.families", name)
-            extra[name] = graph.digest_of(path)
+            (path,) = pipeline.locations.files((name.removeprefix(FILE),), "signals.families", name)
+            extra[name] = pipeline.digest_of(path)
             outside[name] = str(path)
         elif name.startswith(FOLDER):
             sha256, _, stated = name.removeprefix(FOLDER).partition(":")
             if stated.startswith(INSTALLED):
                 named = stated.removeprefix(INSTALLED)
-                place, extra[name] = graph.model(named, "signals.families", sha256 or None, name)
+                place, extra[name] = pipeline.model(named, "signals.families", sha256 or None, name)
                 outside[name] = str(place)
                 continue
-            copies = graph.locations.copies(name)
-            folder = copies[0] if copies else Path(graph.locations.resolve(stated))
+            copies = pipeline.locations.copies(name)
+            folder = copies[0] if copies else Path(pipeline.locations.resolve(stated))
             extra[name] = folder_digest(folder)
             if extra[name] != sha256:
                 raise ModelError(
@@ -57,7 +55,7 @@ def signal_models(
                 )
             outside[name] = str(folder)
         elif name.startswith(IMPORT):
-            kept = find_import(graph.store, name.removeprefix(IMPORT))
+            kept = find_import(pipeline.store, name.removeprefix(IMPORT))
             extra[name] = kept.sha256
             params.setdefault("imports", {})[name] = [kept.path, kept.now]
     if outside:
@@ -65,11 +63,11 @@ def signal_models(
     return shared, extra, params
 
 
-def installed_folders(graph: "Pipeline") -> dict[str, str]:
+def installed_folders(pipeline: SignalsPlanner) -> dict[str, str]:
     """Digests of the installed folders that families name, for the lock."""
-    needs = [need for need in graph.recipe.signals.needs() if need.startswith(FOLDER)]
+    needs = [need for need in pipeline.recipe.signals.needs() if need.startswith(FOLDER)]
     found = {need: need.partition(INSTALLED)[2] for need in needs}
-    digests = signal_models(graph, [need for need, name in found.items() if name])[1]
+    digests = signal_models(pipeline, [need for need, name in found.items() if name])[1]
     return {f"{MODEL}{found[need]}": sha256 for need, sha256 in digests.items()}
 
 

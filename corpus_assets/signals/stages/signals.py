@@ -9,26 +9,21 @@ columns (`stages/selection.py`), so that a changed threshold reads no text again
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, Union
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field, model_validator
 
 from corpus_assets.core import files
 from corpus_assets.core.earlier import aligned_rows
-from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Each, Task, TaskContext, count, part_label
-from corpus_assets.signals import FAMILIES, TextStep
-from corpus_assets.signals.base import SignalFamily, TextBatch
-from corpus_assets.signals.ensemble import Ensemble
+from corpus_assets.signals import TextStep
+from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.imported import Imported
+from corpus_assets.signals.stages.planner import SignalsPlanner
+from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signal_models import MODEL_FILES, model_files, signal_models
-
-if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
 
 VERSION = 2
 IMPORTED = "imported"  # the note that counts documents with a row of each import
@@ -36,72 +31,6 @@ IMPORTED = "imported"  # the note that counts documents with a row of each impor
 # Batches bound memory: tokenization takes about ten times a batch's text.
 BATCH_DOCUMENTS = 1_000
 BATCH_BYTES = 16 << 20
-
-if TYPE_CHECKING:
-    AnyFamily = SignalFamily
-else:
-    AnyFamily = Annotated[Union[tuple(FAMILIES.values())], Field(discriminator="family")]  # noqa: UP007
-
-
-class SignalSettings(Settings):
-    """Which families to compute; each is named by its `family` and holds its own settings."""
-
-    families: tuple[AnyFamily, ...] = ()
-
-    @model_validator(mode="after")
-    def _columns_are_distinct(self) -> Self:
-        seen = {"doc_id": "the documents", "n_chars": "the documents"}
-        for family in self.families:
-            for name in family.reads():
-                if name not in seen:
-                    raise ValueError(
-                        f"the signal family {family.family!r} reads the column {name!r}: list a "
-                        f"family that gives it before it"
-                    )
-            for name in family.columns():
-                if name in seen:
-                    raise ValueError(
-                        f"column {name!r} comes from {seen[name]} and from {family.family}: "
-                        f"list each family once"
-                    )
-                seen[name] = family.family
-        return self
-
-    def identity(self) -> dict[str, Any]:
-        """Return settings with each family's version, so that raising one recomputes its signals."""
-        return {"families": [family.identity() for family in self.families]}
-
-    def columns(self) -> dict[str, pa.DataType]:
-        """Names and types of all signals, in order."""
-        out = {"n_chars": pa.int64()}
-        for family in self.families:
-            out.update(family.columns())
-        return out
-
-    def text_steps(self) -> tuple[TextStep, ...]:
-        """Return the families that rewrite text, in order."""
-        return tuple(family for family in self.families if isinstance(family, TextStep))
-
-    @property
-    def ensemble(self) -> Ensemble | None:
-        return next((f for f in self.families if isinstance(f, Ensemble)), None)
-
-    def ranked_columns(self) -> frozenset[str]:
-        """Return the columns of the ensemble and of families that read them."""
-        found: set[str] = set()
-        for family in self.families:
-            if isinstance(family, Ensemble) or found.intersection(family.reads()):
-                found.update(family.columns())
-        return frozenset(found)
-
-    def document_columns(self) -> list[str]:
-        """Columns of the documents that signals are computed from; not all documents have all."""
-        own = {name for family in self.families for name in family.of_documents()}
-        return ["doc_id", "domain", *sorted(own - {"doc_id", "domain"}), "text"]
-
-    def needs(self) -> tuple[str, ...]:
-        """Names of the model files that some family reads, sorted."""
-        return tuple(sorted({name for family in self.families for name in family.needs()}))
 
 
 def compute_signals(
@@ -151,12 +80,12 @@ def _pieces(table: pa.Table) -> Iterator[tuple[str | None, pa.RecordBatch]]:
             yield domains[start], chunk.slice(start)
 
 
-def plan_signals(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
+def plan_signals(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]:
     settings = {
-        "signals": graph.recipe.signals.model_dump(mode="json"),
-        "families": graph.recipe.signals.identity(),  # with the version of each family
+        "signals": pipeline.recipe.signals.model_dump(mode="json"),
+        "families": pipeline.recipe.signals.identity(),  # with the version of each family
     }
-    shared, extra, params = signal_models(graph, graph.recipe.signals.needs())
+    shared, extra, params = signal_models(pipeline, pipeline.recipe.signals.needs())
     return Each(
         lambda i, documents: SIGNALS.task(
             settings,
@@ -165,7 +94,7 @@ def plan_signals(graph: "Pipeline", snapshot: str) -> Sequence[Task]:
             params,
             label=part_label(snapshot, i),
         ),
-        graph.parts(files.DOCUMENTS, snapshot),
+        pipeline.parts(files.DOCUMENTS, snapshot),
     )
 
 

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from catalog.db.leases import is_gone, process_name, shown
+from catalog.db.processes import is_gone, process_name, shown
 
-NAME = "from catalog.db.leases import process_name; print(process_name())"
+NAME = "from catalog.db.processes import process_name; print(process_name())"
 
 
 def _name_in(*wrapper: str) -> str:

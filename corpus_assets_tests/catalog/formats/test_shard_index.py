@@ -12,7 +12,7 @@ from catalog.formats.manifest import Manifest, RecipeRef, TokenizerRef
 from catalog.formats.store import Store
 from catalog.verify.files import check_shard
 from corpus_assets.shards.format import build_shard
-from corpus_assets.shards.pack import PackSettings
+from corpus_assets.shards.settings import PackSettings
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from catalog.db.published import load_manifest
 from catalog.db.rows import LINEAGE_TABLES, ShardRow
 from catalog.errors import StoreFileError
-from catalog.formats.manifest import load_manifest, parse_manifest
+from catalog.formats.manifest import parse_manifest
 from catalog.formats.shards import HEAD, parse_index
 from catalog.verify.files import check_shard
 from catalog.verify.version import verify

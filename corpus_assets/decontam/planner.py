@@ -1,0 +1,22 @@
+"""What the stages of decontamination read of a recipe."""
+
+from typing import Protocol, TypeAlias
+
+from corpus_assets.core.planner import AnyRecipe, Planner
+from corpus_assets.decontam.contamination import ContaminationSettings
+from corpus_assets.decontam.eval_index import EvalIndexSettings
+from corpus_assets.decontam.eval_suites import EvalSuite
+
+
+class DecontamRecipe(AnyRecipe, Protocol):
+    @property
+    def suites(self) -> tuple[EvalSuite, ...]: ...
+    @property
+    def training_benchmarks(self) -> tuple[str, ...]: ...
+    @property
+    def eval_index(self) -> EvalIndexSettings: ...
+    @property
+    def contamination(self) -> ContaminationSettings: ...
+
+
+DecontamPlanner: TypeAlias = Planner[DecontamRecipe]

@@ -1,0 +1,31 @@
+"""What the stages of shards read of a recipe."""
+
+from typing import Protocol, TypeAlias
+
+from corpus_assets.core.planner import AnyRecipe, Planner
+from corpus_assets.shards.settings import PackSettings
+
+
+class Shards(Protocol):
+    @property
+    def pack(self) -> PackSettings: ...
+    @property
+    def tokens_per_shard(self) -> int: ...
+    @property
+    def dtype(self) -> str: ...
+
+
+class Tokenizer(Protocol):
+    def special_names(self) -> dict[str, str]: ...
+
+
+class ShardsRecipe(AnyRecipe, Protocol):
+    @property
+    def shards(self) -> Shards: ...
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    @property
+    def has_labels(self) -> bool: ...
+
+
+ShardsPlanner: TypeAlias = Planner[ShardsRecipe]

@@ -1,0 +1,24 @@
+"""What a recipe says of shards: how samples are packed, the tokens that shards are built on."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from corpus_assets.core.identity import Settings
+
+END_OF_DOCUMENT = "<|end_of_document|>"
+PAD = "<|pad|>"
+
+NARROW_IDS = 1 << 16  # ids that two bytes can hold
+
+Packing = Literal["best_fit", "concat"]
+
+
+class PackSettings(Settings):
+    """How documents are laid into samples."""
+
+    seq_len: int = Field(default=2048, ge=2, le=2**24)
+    """Tokens in a sample."""
+    packing: Packing = "best_fit"
+    """`best_fit` cuts a document only where it is longer than a sample and pads the rest;
+    `concat` lays documents end to end and cuts at every sample's end."""

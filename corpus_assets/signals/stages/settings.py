@@ -1,0 +1,77 @@
+"""Which signals a recipe asks for, and what follows from that: columns, models, text steps."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Self, Union
+
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from corpus_assets.core.identity import Settings
+from corpus_assets.signals import FAMILIES, TextStep
+from corpus_assets.signals.base import SignalFamily
+from corpus_assets.signals.ensemble import Ensemble
+
+if TYPE_CHECKING:
+    AnyFamily = SignalFamily
+else:
+    AnyFamily = Annotated[Union[tuple(FAMILIES.values())], Field(discriminator="family")]  # noqa: UP007
+
+
+class SignalSettings(Settings):
+    """Which families to compute; each is named by its `family` and holds its own settings."""
+
+    families: tuple[AnyFamily, ...] = ()
+
+    @model_validator(mode="after")
+    def _columns_are_distinct(self) -> Self:
+        seen = {"doc_id": "the documents", "n_chars": "the documents"}
+        for family in self.families:
+            for name in family.reads():
+                if name not in seen:
+                    raise ValueError(
+                        f"the signal family {family.family!r} reads the column {name!r}: list a "
+                        f"family that gives it before it"
+                    )
+            for name in family.columns():
+                if name in seen:
+                    raise ValueError(
+                        f"column {name!r} comes from {seen[name]} and from {family.family}: "
+                        f"list each family once"
+                    )
+                seen[name] = family.family
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        """Return settings with each family's version, so that raising one recomputes its signals."""
+        return {"families": [family.identity() for family in self.families]}
+
+    def columns(self) -> dict[str, pa.DataType]:
+        """Names and types of all signals, in order."""
+        out = {"n_chars": pa.int64()}
+        for family in self.families:
+            out.update(family.columns())
+        return out
+
+    def text_steps(self) -> tuple[TextStep, ...]:
+        """Return the families that rewrite text, in order."""
+        return tuple(family for family in self.families if isinstance(family, TextStep))
+
+    @property
+    def ensemble(self) -> Ensemble | None:
+        return next((f for f in self.families if isinstance(f, Ensemble)), None)
+
+    def ranked_columns(self) -> frozenset[str]:
+        """Return the columns of the ensemble and of families that read them."""
+        found: set[str] = set()
+        for family in self.families:
+            if isinstance(family, Ensemble) or found.intersection(family.reads()):
+                found.update(family.columns())
+        return frozenset(found)
+
+    def document_columns(self) -> list[str]:
+        """Columns of the documents that signals are computed from; not all documents have all."""
+        own = {name for family in self.families for name in family.of_documents()}
+        return ["doc_id", "domain", *sorted(own - {"doc_id", "domain"}), "text"]
+
+    def needs(self) -> tuple[str, ...]:
+        """Names of the model files that some family reads, sorted."""
+        return tuple(sorted({name for family in self.families for name in family.needs()}))
