@@ -232,8 +232,8 @@ class Keys:
             starts = np.cumsum([0, *(rows for _, rows in header.units)], dtype=np.int64)
             derived = header.derived or (0,) * len(files)
             runs.append(_Run(row.path, starts, tuple(files), derived))
-        for unit, file in by_unit.items():
-            if file.rows and unit not in met:
+        for place, file in by_unit.items():
+            if file.rows and place not in met:
                 raise LineageBroken(
                     f"no key file of kind {kind} indexes {file.path}: run `catalog verify`"
                 )

@@ -11,15 +11,14 @@
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from corpus_assets.core.errors import CorruptArtifact
-from corpus_assets.core.identity import Settings
+from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.schemas import SIGNATURES
 from corpus_assets.dedup.kernels.buckets import band_keys
 from corpus_assets.text.characters import char_tables, nfkc, run_tables
@@ -38,6 +37,7 @@ class SignatureSettings(Settings):
     shingle_words: int = Field(default=5, ge=1, le=64)
     shingle_chars: int | None = Field(
         default=None,
+        exclude_if=is_absent,
         ge=1,
         le=64,
         description="characters in a shingle, in place of words; those of 24 characters are as long "
@@ -52,14 +52,6 @@ class SignatureSettings(Settings):
     def permutations(self) -> int:
         """Number of minima that the bands are made of."""
         return self.bands * self.rows_per_band
-
-    @model_serializer(mode="wrap")
-    def _without_the_usual_shingles(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave `shingle_chars` out where it is null: signatures from before the key stay known."""
-        said: dict[str, Any] = dump(self)
-        if self.shingle_chars is None:
-            said.pop("shingle_chars", None)
-        return said
 
 
 @dataclass(frozen=True)
