@@ -60,7 +60,7 @@ from corpus_assets.ingest.kernels.blocks import find_blocks
 from corpus_assets.ingest.records import SourceFile, file_sha256
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.models.files import find_model
+from corpus_assets.models.files import model_at
 
 PEER = Path(__file__).with_name("extraction_peer.py")
 WEB = SourceSpec(name="web", format="warc")
@@ -323,7 +323,7 @@ def ingest(file: Path, keys: dict[int, str], settings: IngestSettings) -> tuple[
     began = time.process_time()
     _, table = ingest_part(
         WEB, "bench", 0, pinned, settings, Blocklist(()), Suppressions.from_rows([]),
-        lid=find_model("lid.176"), on_cost=spent.append,
+        lid=model_at("lid.176").path, on_cost=spent.append,
     )  # fmt: skip
     here = time.process_time() - began
     rows = table.select(["offset", "text"]).to_pylist()

@@ -29,7 +29,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from machine import machine
 
 from corpus_assets.models.fasttext_file import load_model
-from corpus_assets.models.files import find_model
+from corpus_assets.models.files import model_at
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.language import Language
@@ -89,7 +89,7 @@ def batches(texts: list[str]) -> list[pa.Array]:
 
 
 def languages(texts: list[str], rounds: int) -> str:
-    path = find_model("lid.176")
+    path = model_at("lid.176").path
     model = fasttext.load_model(str(path))
     given = batches(texts)
 

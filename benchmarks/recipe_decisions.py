@@ -26,7 +26,7 @@ import pyarrow as pa
 from machine import machine
 from signals import extract, table_of
 
-from corpus_assets.models.files import find_model
+from corpus_assets.models.files import model_at
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
@@ -125,7 +125,7 @@ class Ours:
         recipe = load_recipe(RECIPES / f"{name}.yaml")
         families: list[Any] = []
         known = {"n_chars"}
-        models = {"lid": find_model("lid.176")}
+        models = {"lid": model_at("lid.176").path}
         for family in recipe.signals.families:
             if family.family == "bad_words" and bad_words:
                 family = family.model_copy(update={"word_lists": (str(bad_words),)})
@@ -182,7 +182,7 @@ def peer(options: argparse.Namespace, texts: list[str], ours: dict[str, Ours]) -
             "thresholds": second.thresholds if second else {},
             "stop_words": second.stop_words if second else {},
         },
-        "lid": str(find_model("lid.176")),
+        "lid": str(model_at("lid.176").path),
         "bad_words": str(options.bad_words.resolve()) if options.bad_words else None,
         "dclm": str(options.dclm.resolve()) if options.dclm else None,
         "redpajama": str(options.redpajama.resolve()) if options.redpajama else None,

@@ -22,7 +22,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from machine import machine
 
 from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor
-from corpus_assets.models.files import find_model
+from corpus_assets.models.files import model_at
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
@@ -117,7 +117,7 @@ def survival(documents: pa.Table, languages: list[str]) -> None:
             for family in recipe.signals.families
             if family.family != "classifier"
         )
-        models = {"lid": find_model("lid.176")}
+        models = {"lid": model_at("lid.176").path}
         signals = compute_signals(documents, SignalSettings(families=families), models)
         chosen = select(documents, signals, SelectionSettings(rules=rules), {}).to_pylist()
         print(f"\n{breaks}: pages that the demo's rules keep, and the rules that fail most")

@@ -21,7 +21,6 @@ from corpus_assets.cli.main import main
 from corpus_assets.core import exchange, packs
 from corpus_assets.core.home import Home
 from corpus_assets.dedup import exchange_stages
-from corpus_assets.graph.engine import cores
 from corpus_assets.session import open_session
 from corpus_assets_tests.demo_build import build_demo, version_files
 from corpus_assets_tests.homes import copy_home
@@ -147,12 +146,9 @@ class Place:
 def _own_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Nothing of the user's settings reaches a test, but where the models lie; an engine of this
-    process gets all cores that it asks for, whatever other test processes do."""
+    """Nothing of the user's settings reaches a test, but where the models lie."""
     config = tmp_path_factory.mktemp("config")  # a key that a test made is no key of the next one
     monkeypatch.setenv("XDG_CONFIG_HOME", str(config))
-    own = tmp_path_factory.getbasetemp() / "cores"
-    monkeypatch.setattr(cores, "notes_folder", lambda: own)
     for name in list(os.environ):
         if name.startswith(("CORPUS_", "DAGSTER_")) and name not in (
             *("CORPUS_MODELS", "CORPUS_SHARED_DATA", "CORPUS_GOLDEN_REFRESH"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.models.files import find_model
+from corpus_assets.models.files import model_at
 from corpus_assets_tests.decontam.support.static_model import by_meaning, write_static_model
 from corpus_assets_tests.ingest.warc_bytes import members, page, response
 
@@ -106,7 +106,6 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     ],
     "export_readers": lambda data: ["--tokens", 2**15, "--seq-len", 128, "--shards", 2, "--batch", 8],
     "extraction": lambda data: [data.crawl, "--pages", 3, "--rounds", 1, "--turn-seconds", 0],
-    "extraction_choice": lambda data: ["--truth", data.pages],
     "extraction_truth": lambda data: ["--truth", data.pages, "--folds", 2, "--timed", 2, "--held-out"],
     "fixed_cost": lambda data: ["--rounds", 1],
     "gates": lambda data: [data.crawl, "--hosts", 50, "--entries", 50],
@@ -120,6 +119,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "near_copies": lambda data: ["--orders", 50, "--texts", 50],
     "near_dedup": lambda data: [data.truth, "--most", 8, "--rounds", 1],
     "packing": lambda data: ["--documents", 2000, "--seq-len", 512],
+    "page_types": lambda data: ["--truth", data.pages],
     "paraphrases": lambda data: [
         "--model", data.vectors, "--evals", data.evals, "--paraphrased", data.again, "--pairs", "again/=",
         "--texts", data.texts,
@@ -148,10 +148,10 @@ SLOW = {
         "capacity",
         "clustering",
         "extraction",
-        "extraction_choice",
         "extraction_truth",
         "fixed_cost",
         "many_parts",
+        "page_types",
         "recipe_yields",
         "segmentation",
         "signals",
@@ -177,7 +177,7 @@ def test_a_benchmark_runs_small_and_says_on_which_processor(
 ) -> None:
     if name in NEEDS_MODEL:
         try:
-            find_model("lid.176")
+            model_at("lid.176")
         except ModelError as error:
             pytest.skip(str(error))
     monkeypatch.delenv("CORPUS_SHARED_DATA", raising=False)

@@ -1,12 +1,17 @@
 """The site of these pages: `make docs` writes it to docs/_site, with navigation and search."""
 
+import tomllib
+from pathlib import Path
 from typing import Any
+
+PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
 
 project = "corpus-assets"
 author = copyright = "the corpus-assets authors"
 extensions = ["myst_parser"]
+release = tomllib.loads(PYPROJECT.read_text())["project"]["version"]
 html_theme = "furo"
-html_title = "corpus-assets"
+html_title = f"corpus-assets {release}"
 html_copy_source = False
 myst_heading_anchors = 4
 exclude_patterns = ["_site"]

@@ -8,7 +8,7 @@ import yaml
 
 from catalog.errors import AmbiguousName, CatalogError, UnknownName
 from catalog.formats.ids import text_id
-from catalog.formats.urls import host_key, older_url_key, spellings, url_key
+from catalog.formats.urls import host_key, spellings, url_key
 from catalog.lineage import lookups
 from catalog.lineage.lookups import (
     cluster_rows,
@@ -168,8 +168,8 @@ def find_url(lineage: Lineage, url: str, limit: int) -> dict[str, Any]:
     """Find records of a page, whatever the spelling of its address; record keys match as written."""
     keys = [url]
     with suppress(ValueError):  # a record key of a source without URLs
-        named = [url_key(url), older_url_key(url) or url]  # versions keep the keys they have
-        keys += [other for key in named for other in spellings(key) or [key]]
+        key = url_key(url)
+        keys += spellings(key) or [key]
     return _report(lineage, *lookups.records_by_url(lineage, keys, limit))
 
 

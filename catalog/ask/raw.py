@@ -13,7 +13,7 @@ from typing import Any
 from catalog.db.rows import FileRow, SuppressionRow
 from catalog.errors import SourceUnavailable, TakedownRefused, UnknownName
 from catalog.formats.ids import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
-from catalog.formats.urls import current_order
+from catalog.formats.urls import one_spelling
 from catalog.lineage.lookups import records_by_id, records_of
 from catalog.lineage.tables import Lineage, Row
 from catalog.plugins import installed, load
@@ -155,7 +155,7 @@ class _Orders:
     def __init__(self, rows: Sequence[SuppressionRow]) -> None:
         self._values: dict[str, set[str]] = {}
         for row in rows:
-            self._values.setdefault(row.kind, set()).add(current_order(row.kind, row.value))
+            self._values.setdefault(row.kind, set()).add(one_spelling(row.value))
         self._sketches = [ordered_sketch(value) for value in self._values.get(NEAR_TEXT, ())]
         self.of_texts = bool(self._values.keys() & {"text_id", NEAR_TEXT})
 
@@ -164,8 +164,7 @@ class _Orders:
 
     def cover(self, doc_id: bytes, record: Row, texts: Sequence[Row]) -> bool:
         """Return whether one of them is about a record of a document, or about its text."""
-        key, host = str(record["url_key"] or ""), str(record["host"] or "")
-        key = current_order("url_key", key)
+        key, host = one_spelling(record["url_key"] or ""), str(record["host"] or "")
         labels = host.split(".") if host else []
         hosts = (".".join(labels[i:]) for i in range(len(labels)))
         text_ids = (bytes(row["text_id"]).hex() for row in texts)

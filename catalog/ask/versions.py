@@ -53,7 +53,7 @@ STAGES = ("documents", "selection", "clusters", "contamination", "clean_text")
 def funnel(lineage: Lineage) -> list[dict[str, Any]]:
     """Return how many records entered each stage and left it, and the reasons of those it dropped
     as (number, reason), most frequent first. They were counted when the version was published; of
-    one that an earlier release published, three columns of every decision are read."""
+    one that was published without, three columns of every decision are read."""
     counted = load_counts(lineage.store, lineage.version, FUNNEL, FUNNEL_FORMAT)
     left, dropped = (counted["records"], counted["dropped"]) if counted else _dropped(lineage)
     steps = []

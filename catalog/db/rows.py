@@ -96,7 +96,7 @@ class ArtifactRow:
     wall_seconds: float | None = None
     peak_bytes: int | None = None  # of memory, of the process that computed it
     tries: int | None = None
-    bytes_in: int | None = None  # of inputs and source files; null where an older build recorded it
+    bytes_in: int | None = None  # of inputs and source files
     created_at: str = ""
     outputs: tuple[OutputRow, ...] = ()
     inputs: tuple[InputRow, ...] = ()

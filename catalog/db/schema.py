@@ -35,7 +35,7 @@ def upgrade(database: Database, migrations: Path = MIGRATIONS) -> tuple[str | No
     """Bring the schema to the newest revision; return the revisions before and after."""
     with database.write(create=True) as connection:
         before = _revision(connection)
-        _refuse_newer(database, before, migrations)
+        _refuse_unknown(database, before, migrations)
         if before == newest(migrations):
             return before, before
         from alembic import command
@@ -51,7 +51,7 @@ def check(database: Database, migrations: Path = MIGRATIONS) -> None:
     """Raise `SchemaMismatch` unless the schema is the newest one this package knows."""
     with database.read() as connection:
         present = _revision(connection)
-    _refuse_newer(database, present, migrations)
+    _refuse_unknown(database, present, migrations)
     expected = newest(migrations)
     if present != expected:
         state = "is empty" if present is None else f"has schema {present}, this package {expected}"
@@ -98,9 +98,10 @@ def _revisions(migrations: Path) -> tuple[set[str], set[str]]:
     return known[""], known["down_"]
 
 
-def _refuse_newer(database: Database, present: str | None, migrations: Path) -> None:
+def _refuse_unknown(database: Database, present: str | None, migrations: Path) -> None:
     if present is not None and present not in _revisions(migrations)[0]:
         raise SchemaMismatch(
-            f"the catalog at {database} has schema {present}, which this package does not know: "
-            "it was upgraded by a newer corpus-assets; install that one here too"
+            f"the catalog at {database} has schema {present}, which this corpus-assets does not know: "
+            "it was made by a newer release, or by a development tree from before the first one; use "
+            "what made it, or begin with a new home (`--home` or CORPUS_HOME)"
         )

@@ -52,14 +52,15 @@ def sealed_json(body: Mapping[str, Any]) -> bytes:
 
 def unseal(data: bytes) -> tuple[dict[str, Any], str, str]:
     """Return what `sealed_json` wrote: the body, its digest and the one recorded; ValueError where
-    it is no such JSON. Files of earlier releases have no checksum, and count as sealed."""
+    it is no such JSON."""
     try:
         body = dict(json.loads(data))
-        recorded = body.pop(CHECKSUM, None)
-        found = digest(body)
+        recorded = str(body.pop(CHECKSUM))
+        return body, digest(body), recorded
+    except KeyError as error:
+        raise ValueError("it has no checksum") from error
     except (TypeError, AttributeError) as error:
         raise ValueError(str(error)) from error
-    return body, found, found if recorded is None else str(recorded)
 
 
 def changed_keys(before: Any, after: Any) -> list[dict[str, Any]]:

@@ -21,7 +21,6 @@ that were built long ago.
 import ipaddress
 import re
 import unicodedata
-from contextlib import suppress
 from itertools import product
 from math import prod
 
@@ -94,44 +93,6 @@ def url_key(url: str) -> str:
     together. ValueError when `url` is not a web address."""
     host, port, path, query = _parts(url)
     return f"{_reversed(host)}{port}){path}{query}"
-
-
-def older_url_key(url: str) -> str | None:
-    """Return the key under which releases before this one stored `url`; None where it is the same.
-
-    They read no IPv4 address in another form and kept the names of sessions.
-    """
-    host, port, path, query = _parts(url, as_before=True)
-    key = f"{_reversed(host)}{port}){path}{query}"
-    return None if key == url_key(url) else key
-
-
-def current_key(key: str, is_prefix: bool = False) -> str:
-    """Return a stored key, or the beginning of some, as it is written today; record keys as they
-    are."""
-    place, end, rest = key.partition(")/")
-    bracket = place.rfind("]")
-    colon = place.find(":", bracket + 1)
-    host, port = (place, "") if colon < 0 else (place[:colon], place[colon:])
-    if not end or not host:
-        return key
-    host = host if bracket >= 0 else ".".join(reversed(host.split(",")))
-    try:
-        if is_prefix:  # the end of a path may be the middle of a word
-            return f"{host_key(host)}{port})/{rest}"
-        return url_key(f"http://{host}{port}/{rest}")
-    except ValueError:
-        return key
-
-
-def current_order(kind: str, value: str) -> str:
-    """Return the value of a standing order in today's form of addresses, whichever release stored it."""
-    if kind in ("url_key", "url_prefix"):
-        return one_spelling(current_key(value, is_prefix=kind == "url_prefix"))
-    if kind == "host":
-        with suppress(ValueError):
-            return canonical_host(value)
-    return value
 
 
 def one_spelling(key: str) -> str:
@@ -212,7 +173,7 @@ def host_key(host: str) -> str:
     return _reversed(canonical_host(host))
 
 
-def _parts(url: str, as_before: bool = False) -> tuple[str, str, str, str]:
+def _parts(url: str) -> tuple[str, str, str, str]:
     """Return host, `:port` or nothing, path, `?query` or nothing."""
     _refuse_odd(url)
     url = url.strip("".join(map(chr, range(33)))).replace("\t", "").replace("\n", "")
@@ -229,8 +190,8 @@ def _parts(url: str, as_before: bool = False) -> tuple[str, str, str, str]:
     scheme, authority, path, query = match.groups()
     if (scheme or "http").lower() not in ("http", "https"):
         raise ValueError(f"not an http or https address: {url[:80]!r}")
-    host, port = _authority(_decoded(authority), as_before)
-    return host, port, _path(path, as_before), _query(query or "", as_before)
+    host, port = _authority(_decoded(authority))
+    return host, port, _path(path), _query(query or "")
 
 
 def _refuse_odd(text: str) -> None:
@@ -252,7 +213,7 @@ def _decoded(text: str) -> str:
     return raw.decode("utf-8")
 
 
-def _authority(authority: str, as_before: bool) -> tuple[str, str]:
+def _authority(authority: str) -> tuple[str, str]:
     place = authority.rpartition("@")[2]
     host, port = place, ""
     if place.startswith("["):
@@ -267,10 +228,10 @@ def _authority(authority: str, as_before: bool) -> tuple[str, str]:
         if not (port.isascii() and port.isdigit()) or len(port) > 5 or int(port) > 65535:
             raise ValueError(f"not a port: {port[:80]!r}")
         port = "" if int(port) in (80, 443) else f":{int(port)}"
-    return _host(host, as_before), port
+    return _host(host), port
 
 
-def _host(host: str, as_before: bool = False) -> str:
+def _host(host: str) -> str:
     if host.startswith("["):
         inside = host[1:-1]
         if not host.endswith("]") or "%" in inside:
@@ -280,7 +241,7 @@ def _host(host: str, as_before: bool = False) -> str:
     labels = [_label(label) for label in host.split(".")]
     if not all(_HOST.fullmatch(label) and len(label) <= 63 for label in labels):
         raise ValueError(f"not a host: {host[:80]!r}")
-    if _NUMBER.fullmatch(labels[-1]) and not as_before:
+    if _NUMBER.fullmatch(labels[-1]):
         return _ipv4(labels)
     while labels[0] == "www" and len(labels) > 2:
         labels = labels[1:]
@@ -334,12 +295,11 @@ def _label(label: str) -> str:
         return "xn--" + folded.encode("punycode").decode("ascii").lower()
 
 
-def _path(path: str, as_before: bool) -> str:
+def _path(path: str) -> str:
     kept: list[str] = []
-    path = _escaped(path)
-    segments = (path if as_before else _PATH_SESSION.sub("", path)).split("/")
+    segments = _PATH_SESSION.sub("", _escaped(path)).split("/")
     for segment in segments[1:]:
-        if not as_before and _SESSION_SEGMENT.fullmatch(segment):
+        if _SESSION_SEGMENT.fullmatch(segment):
             continue
         if segment == "..":
             del kept[-1:]
@@ -350,7 +310,7 @@ def _path(path: str, as_before: bool) -> str:
     return "/" + "/".join(kept)
 
 
-def _query(query: str, as_before: bool) -> str:
+def _query(query: str) -> str:
     kept = []
     items = [(item.partition("=")[0].lower(), item) for item in _escaped(query).split("&")]
     names = {name for name, _ in items}
@@ -360,7 +320,7 @@ def _query(query: str, as_before: bool) -> str:
         is_session = _is_session(name, item.partition("=")[2]) or (
             name == "cfid" and "cftoken" in names
         )
-        if item and (as_before or not is_session):
+        if item and not is_session:
             kept.append(item)
     return "?" + "&".join(sorted(kept)) if kept else ""
 

@@ -1,8 +1,7 @@
-"""Point look-ups over a version's lineage: by key files where it has them, else by a scan.
+"""Point look-ups over a version's lineage, by its key files.
 
-Both ways give the same rows in the same order; a test holds them against each other. With keys
-the cost is one short search a run and a row group or two for each row found. Everything above
-(`find`, `history`, `trace`) asks here.
+The cost is one short search a run and a row group or two for each row found; a test holds the
+answers against scans. Everything above (`find`, `history`, `trace`) asks here.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +13,6 @@ from catalog.db.rows import LineageRow
 from catalog.formats.key_files import (
     CLUSTER_IDS,
     DOCUMENT_IDS,
-    HOSTS,
     SPAN_IDS,
     TEXT_IDS,
     URL_KEYS,
@@ -34,23 +32,11 @@ Found = Sequence[tuple[LineageRow, Rows]]
 
 def doc_ids_between(lineage: Lineage, lowest: bytes, highest: bytes, limit: int) -> list[bytes]:
     """Return documents of the version whose ids are in a range, ascending, the first `limit`."""
-    if lineage.keys.covers(DOCUMENT_IDS):
-        return ids_between(lineage.keys, lineage.rows, lowest, highest, limit)
-    rows = lineage.query(
-        f"SELECT DISTINCT doc_id FROM {lineage.scan('documents')} "
-        "WHERE doc_id BETWEEN ? AND ? ORDER BY doc_id LIMIT ?",
-        [lowest, highest, limit],
-    )
-    return [bytes(row["doc_id"]) for row in rows]
+    return ids_between(lineage.keys, lineage.rows, lowest, highest, limit)
 
 
 def records_of(lineage: Lineage, doc_id: bytes) -> list[Row]:
     """Return all records with an id (a capture may stand in several parts), by part and offset."""
-    if not lineage.keys.covers(DOCUMENT_IDS):
-        return lineage.query(
-            f'SELECT * FROM {lineage.scan("documents")} WHERE doc_id = ? ORDER BY part, "offset"',
-            [doc_id],
-        )
     found = lineage.keys.find(DOCUMENT_IDS, id_key(doc_id))
     rows = [row for row in _rows(lineage, found) if row["doc_id"] == doc_id]
     return sorted(rows, key=lambda row: (row["part"], row["offset"]))
@@ -65,8 +51,6 @@ def places_of(lineage: Lineage, doc_id: bytes) -> list[tuple[str, int]]:
 
 def records_by_url(lineage: Lineage, keys: Sequence[str], limit: int) -> tuple[int, list[Row]]:
     """Return how many records have one of some url_keys, and the first of them."""
-    if not lineage.keys.covers(URL_KEYS):
-        return _scanned(lineage, "url_key IN (SELECT unnest(?::VARCHAR[]))", [list(keys)], limit)
     found = [
         pair for key in dict.fromkeys(keys) for pair in lineage.keys.find(URL_KEYS, url_hash(key))
     ]
@@ -75,8 +59,6 @@ def records_by_url(lineage: Lineage, keys: Sequence[str], limit: int) -> tuple[i
 
 def records_by_id(lineage: Lineage, ids: Sequence[bytes], limit: int) -> tuple[int, list[Row]]:
     """Return how many records some documents have, and the first of them."""
-    if not lineage.keys.covers(DOCUMENT_IDS):
-        return _scanned(lineage, "doc_id IN (SELECT unnest(?::BLOB[]))", [list(ids)], limit)
     found = [
         pair for one in dict.fromkeys(ids) for pair in lineage.keys.find(DOCUMENT_IDS, id_key(one))
     ]
@@ -85,27 +67,12 @@ def records_by_id(lineage: Lineage, ids: Sequence[bytes], limit: int) -> tuple[i
 
 def records_by_host(lineage: Lineage, host_key: str, limit: int) -> tuple[int, list[Row]]:
     """Return how many records a host and its subdomains have, and the first of them."""
-    if not lineage.keys.covers(HOSTS):
-        # ')' ends the host, ':' begins a port, ',' a subdomain.
-        condition = (
-            "host IS NOT NULL AND "
-            "(starts_with(url_key, ?) OR starts_with(url_key, ?) OR starts_with(url_key, ?))"
-        )
-        starts = [f"{host_key})", f"{host_key}:", f"{host_key},"]
-        return _scanned(lineage, condition, starts, limit)
     found = lineage.keys.hosts(domain_ranges(host_key))
     return sum(len(rows) for _, rows in found), _first(lineage, found, limit)
 
 
 def doc_ids_of_text(lineage: Lineage, text_ids: Sequence[bytes]) -> list[bytes]:
     """Return documents whose extracted text has one of some ids, ascending."""
-    if not lineage.keys.covers(TEXT_IDS):
-        rows = lineage.query(
-            f"SELECT DISTINCT doc_id FROM {lineage.scan('texts')} "
-            "WHERE text_id IN (SELECT unnest(?::BLOB[])) ORDER BY doc_id",
-            [list(text_ids)],
-        )
-        return [bytes(row["doc_id"]) for row in rows]
     found = [
         pair for one in dict.fromkeys(text_ids) for pair in lineage.keys.find(TEXT_IDS, id_key(one))
     ]
@@ -118,17 +85,6 @@ def spans_of(
 ) -> dict[bytes, list[Row]]:
     """Return where each document's tokens are: shard, sample, offset, length, in token order."""
     found: dict[bytes, list[Row]] = {doc_id: [] for doc_id in doc_ids}
-    if not found:
-        return found
-    if not lineage.keys.covers(SPAN_IDS):
-        for row in lineage.query(
-            'SELECT doc_id, shard, sample, "offset", length, doc_token_offset '
-            f"FROM {lineage.scan('spans', snapshot)} "
-            "WHERE doc_id IN (SELECT unnest(?::BLOB[])) ORDER BY shard, doc_token_offset",
-            [list(found)],
-        ):
-            found[bytes(row.pop("doc_id"))].append(row)
-        return found
     places = [pair for doc_id in found for pair in lineage.keys.find(SPAN_IDS, id_key(doc_id))]
     for file, numbers in sorted(_merged(places), key=lambda pair: pair[0].shard or ""):
         if snapshot is not None and file.snapshot != snapshot:
@@ -180,9 +136,8 @@ def members_of(lineage: Lineage, kept_doc_id: bytes, limit: int) -> tuple[int, l
 
 
 def _members(lineage: Lineage, doc_id: bytes) -> Found | None:
-    """Return rows of cluster members that name a document, None where they are better scanned."""
-    if not lineage.keys.covers(CLUSTER_IDS):
-        return None
+    """Return rows of cluster members that name a document; None where they are so many that a scan
+    is the shorter way."""
     found = lineage.keys.find(CLUSTER_IDS, id_key(doc_id))
     return None if sum(len(rows) for _, rows in found) > LONG else found
 
@@ -230,16 +185,3 @@ def _confirmed(
 ) -> tuple[int, list[Row]]:
     rows = _first(lineage, found, sum(len(n) for _, n in found), lambda row: row[column] in values)
     return len(rows), rows[:limit]
-
-
-def _scanned(
-    lineage: Lineage, condition: str, parameters: Sequence[Any], limit: int
-) -> tuple[int, list[Row]]:
-    scan = lineage.scan("documents")
-    total = lineage.query(f"SELECT count(*) AS n FROM {scan} WHERE {condition}", parameters)[0]["n"]
-    rows = lineage.query(
-        'SELECT doc_id, snapshot, part, "offset", url, url_key, file '
-        f'FROM {scan} WHERE {condition} ORDER BY snapshot, part, "offset", doc_id LIMIT ?',
-        [*parameters, limit],
-    )
-    return int(total), rows

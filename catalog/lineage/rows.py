@@ -169,12 +169,7 @@ class Keys:
         self._rows = rows
         self._files = files
         self._open: OrderedDict[str, KeyFile] = OrderedDict()
-        self._runs: dict[str, list[_Run] | None] = {}
-
-    def covers(self, *kinds: str) -> bool:
-        """Return whether all rows can be found by these kinds of keys; else the caller has to
-        scan."""
-        return all(self._known(kind) is not None for kind in kinds)
+        self._runs: dict[str, list[_Run]] = {}
 
     def find(self, kind: str, key: int) -> list[tuple[LineageRow, Rows]]:
         """Return rows that may have a key, by file."""
@@ -211,24 +206,15 @@ class Keys:
         ]
 
     def _of(self, kind: str) -> list[_Run]:
-        runs = self._known(kind)
-        if runs is None:
-            raise LineageBroken(f"the version has no key files of kind {kind}: scan instead")
-        return runs
-
-    def _known(self, kind: str) -> list[_Run] | None:
         if kind not in self._runs:
             self._runs[kind] = self._load(kind)
         return self._runs[kind]
 
-    def _load(self, kind: str) -> list[_Run] | None:
-        listed = self._files[TABLE_OF[kind]]
+    def _load(self, kind: str) -> list[_Run]:
         by_unit = {
             (file.snapshot, file.shard if file.shard is not None else file.part): file
-            for file in listed
+            for file in self._files[TABLE_OF[kind]]
         }
-        if len(by_unit) != len(listed):
-            return None
         runs: list[_Run] = []
         met: set[Any] = set()
         for row in self._rows:
@@ -246,9 +232,12 @@ class Keys:
             starts = np.cumsum([0, *(rows for _, rows in header.units)], dtype=np.int64)
             derived = header.derived or (0,) * len(files)
             runs.append(_Run(row.path, starts, tuple(files), derived))
-        return (
-            None if any(file.rows and unit not in met for unit, file in by_unit.items()) else runs
-        )
+        for place, file in by_unit.items():
+            if file.rows and place not in met:
+                raise LineageBroken(
+                    f"no key file of kind {kind} indexes {file.path}: run `catalog verify`"
+                )
+        return runs
 
     def _file(self, path: str) -> KeyFile:
         found = self._open.pop(path, None)

@@ -22,7 +22,6 @@ from catalog.db.registry import Registry
 from catalog.db.rows import LINEAGE_TABLES, LineageRow, ShardRow, VersionRow
 from catalog.errors import LineageBroken, StoreFileError, VersionDeleted
 from catalog.formats.ids import TokenBytes
-from catalog.formats.key_files import DOCUMENT_IDS
 from catalog.formats.store import Store
 from catalog.lineage.limits import SPILL, QueryLimits
 from catalog.lineage.rows import Keys, ParquetRows, ids_between
@@ -250,7 +249,7 @@ class Lineage(DuckTables):
 
     @cached_property
     def keys(self) -> Keys:
-        """The version's key files; none of them covers anything where it was made without."""
+        """The version's key files."""
         return Keys(self.store, self.registry.key_files(self.version.name), self.files)
 
     @cached_property
@@ -497,14 +496,7 @@ class LiveLineage(DuckTables):
         """Return documents of any live version whose id begins with these hex digits."""
         lowest = bytes.fromhex(digits.ljust(32, "0"))
         highest = bytes.fromhex(digits.ljust(32, "f"))
-        if all(keys.covers(DOCUMENT_IDS) for keys in self.keys.values()):
-            found = [
-                ids_between(keys, self.rows, lowest, highest, limit) for keys in self.keys.values()
-            ]
-            return sorted({doc_id for some in found for doc_id in some})[:limit]
-        rows = self.query(
-            f"SELECT DISTINCT doc_id FROM {self.scan('documents')} "
-            "WHERE doc_id BETWEEN ? AND ? ORDER BY doc_id LIMIT ?",
-            [lowest, highest, limit],
-        )
-        return [bytes(row["doc_id"]) for row in rows]
+        found = [
+            ids_between(keys, self.rows, lowest, highest, limit) for keys in self.keys.values()
+        ]
+        return sorted({doc_id for some in found for doc_id in some})[:limit]

@@ -24,7 +24,6 @@ from catalog.formats.ids import NEAR_TEXT, near_text_order
 from catalog.formats.key_files import (
     CLUSTER_IDS,
     DOCUMENT_IDS,
-    HOSTS,
     SPAN_IDS,
     TEXT_IDS,
     URL_KEYS,
@@ -426,9 +425,8 @@ Paths = dict[str, set[str]]
 
 def focus_on_derived(live: LiveLineage) -> None:
     """Read only texts among which some were made from others."""
-    if _covered(live, TEXT_IDS):
-        files = [file for keys in live.keys.values() for file in keys.files_with_derived(TEXT_IDS)]
-        live.focus({"texts": {file.path for file in files}})
+    files = [file for keys in live.keys.values() for file in keys.files_with_derived(TEXT_IDS)]
+    live.focus({"texts": {file.path for file in files}})
 
 
 def focus_on_targets(live: LiveLineage, targets: Sequence[tuple[Target, bool]]) -> None:
@@ -438,8 +436,6 @@ def focus_on_targets(live: LiveLineage, targets: Sequence[tuple[Target, bool]]) 
     """
     live.focus({})
     if len(targets) > FEW or any(near for _, near in targets):
-        return
-    if not _covered(live, DOCUMENT_IDS, URL_KEYS, HOSTS, TEXT_IDS):
         return
     sources = [source.name for source in live.registry.sources()]
     if not all(_has_keys(target, sources) for target, _ in targets):
@@ -459,7 +455,7 @@ def focus_on_targets(live: LiveLineage, targets: Sequence[tuple[Target, bool]]) 
 def focus_on_documents(live: LiveLineage, doc_ids: Collection[bytes]) -> None:
     """Read only what holds these documents, their clusters, and the members of those."""
     live.focus({})
-    if len(doc_ids) > FEW or not _covered(live, DOCUMENT_IDS, SPAN_IDS, CLUSTER_IDS):
+    if len(doc_ids) > FEW:
         return
     paths: Paths = {name: set() for name in ("documents", "spans", "cluster_members")}
     concerned = set(doc_ids)
@@ -484,10 +480,6 @@ def focus_on_documents(live: LiveLineage, doc_ids: Collection[bytes]) -> None:
             near = {row.path for row in files_of if (row.snapshot, row.part) in parts}
             paths[table] = paths.get(table, set()) | near
     live.focus(paths)
-
-
-def _covered(live: LiveLineage, *kinds: str) -> bool:
-    return all(keys.covers(*kinds) for keys in live.keys.values())
 
 
 def _has_keys(target: Target, sources: Iterable[str]) -> bool:

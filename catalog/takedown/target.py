@@ -6,7 +6,6 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Collection, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +22,7 @@ from catalog.formats.ids import (
     ordered_sketch,
     text_id,
 )
-from catalog.formats.urls import canonical_host, host_key, older_url_key, one_spelling, url_key
+from catalog.formats.urls import canonical_host, host_key, one_spelling, url_key
 from catalog.lineage.tables import LiveLineage
 from catalog.plugins import installed, load
 
@@ -72,12 +71,7 @@ def url_target(url: str, sources: Collection[str] = ()) -> Target:
     address and no such key is refused.
     """
     key = _address(url, sources)
-    orders = [("url_key", key)]
-    with suppress(ValueError):
-        older = older_url_key(url)  # the page's name in versions that were built before
-        if older and len(older) <= MAX_VALUE_BYTES:
-            orders.append(("url_key", one_spelling(older)))
-    return Target("url", key, url.strip(), tuple(orders))
+    return Target("url", key, url.strip(), (("url_key", key),))
 
 
 def url_prefix_target(prefix: str, sources: Collection[str] = ()) -> Target:

@@ -196,7 +196,7 @@ def check_keys(
     for file in lineage:
         unit = file.shard if file.shard is not None else file.part
         files[(file.table_name, file.snapshot, unit)] = file
-    met: dict[str, set[tuple[str, Unit]]] = {}
+    met: dict[str, set[tuple[str, Unit]]] = {kind: set() for kind in TABLE_OF}
     for row in rows:
         if row.path in damaged:
             continue

@@ -246,7 +246,7 @@ class Trusted:
 
 
 def sealed(data: bytes, path: str) -> dict[str, Any]:
-    """Return JSON that carries its own SHA-256, checked; files of earlier releases have none."""
+    """Return JSON that carries its own SHA-256, checked."""
     try:
         body, found, recorded = unseal(data)
     except ValueError as error:

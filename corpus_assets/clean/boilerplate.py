@@ -91,8 +91,8 @@ class BoilerplateSettings(Settings):
     domains: tuple[str, ...] = Field(
         default=("web",),
         description="whose documents are cleaned; none: no line goes. A recipe that says nothing "
-        "of boilerplate has none where `blocks` or `agreement` extracts: these leave the frame of "
-        "pages out by themselves",
+        "of boilerplate has none where `blocks` extracts: that engine leaves the frame of pages out "
+        "by itself",
     )
     min_chars: int = Field(default=12, ge=1, description="shorter lines stay")
     min_documents: int = Field(

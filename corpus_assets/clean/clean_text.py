@@ -81,7 +81,7 @@ class CleanTextSettings(Settings):
     boilerplate: BoilerplateSettings = Field(
         default=BoilerplateSettings(),
         description="lines that a site repeats; a recipe that does not name it cuts none where "
-        "`blocks` or `agreement` extracts",
+        "`blocks` extracts",
     )
     repeated_spans: RepeatedSpanSettings | None = Field(
         default=None, description="cut passages that stand elsewhere in the snapshot; off"

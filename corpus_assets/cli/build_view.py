@@ -1,6 +1,5 @@
 """Show what a build made: the funnel, what to try next; the plan and the state of a home."""
 
-import gc
 import json
 import shlex
 import shutil
@@ -23,9 +22,6 @@ from corpus_assets.tokenizer.stage import TOKENIZER, audit_of
 from corpus_assets.versions.pins import TakenOver, named
 from corpus_assets.versions.statistics import drift_lines, funnel
 from corpus_assets.versions.version import Version
-
-if "duckdb" not in sys.modules:  # whose binding reports what is left when the process ends
-    gc.freeze()  # the graph stays loaded: no search for garbage goes through it again (ADR 0042)
 
 BAR = 30
 

@@ -16,7 +16,7 @@ from corpus_assets.core.errors import CorpusError
 if TYPE_CHECKING:
     from corpus_assets.ingest.extractor_training import Truth
 
-MODES = ("fast", "precision")  # of trafilatura; agreement asks it in the second
+MODES = ("fast", "precision")  # of trafilatura
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 TRUTH_OPTION = click.option(
     "--truth",
@@ -124,15 +124,8 @@ def _made_pages(
     "--engine",
     "engines",
     multiple=True,
-    type=click.Choice(["blocks", "fast", "precision", "resiliparse", "agreement"]),
+    type=click.Choice(["blocks", "fast", "precision", "resiliparse"]),
     help="Extractors to measure [blocks]; fast and precision are trafilatura.",
-)
-@click.option(
-    "--min-agreement",
-    default=0.8,
-    show_default=True,
-    type=click.FloatRange(0, 1),
-    help="Of agreement: below it trafilatura is asked as well.",
 )
 @click.option("--model", type=FILE, help="Measure this model as `blocks`.")
 @click.option(
@@ -150,7 +143,6 @@ def eval_command(
     truths: Sequence[Path],
     warcs: Sequence[Path],
     engines: Sequence[str],
-    min_agreement: float,
     model: Path | None,
     folds: int,
     documentation: Sequence[Path],
@@ -179,8 +171,7 @@ def eval_command(
     found: dict[str, Any] = {}
     for name in engines or ["blocks"]:
         options: dict[str, Any] = {"include_tables": True, "include_comments": False}
-        options |= {"mode": name if name in MODES else "precision", "min_agreement": min_agreement}
-        options["engine"] = "trafilatura" if name in MODES else name
+        options |= {"engine": "trafilatura", "mode": name} if name in MODES else {"engine": name}
         if model is not None:
             options["model"] = str(model)
         found[name] = measures(rows, list(evaluate(rows, make_engine(options))))

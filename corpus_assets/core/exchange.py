@@ -61,7 +61,7 @@ class Range:
     offset: int
     length: int
     digest: str
-    checksum: str = ""  # a home from before there were any: its collection still reads indexes
+    checksum: str
 
 
 def group_runs(parts: int, most: int | None = None) -> list[range]:
@@ -328,10 +328,7 @@ def group_tables(context: TaskContext, name: str) -> Iterator[pa.Table]:
 def read_range(store: Store, place: Range) -> bytes:
     """Return a range's bytes, refused when they are not what was written."""
     data = store.read_range(place.path, place.offset, place.length)
-    found, said = xxh3_128_hexdigest(data), place.checksum
-    if not said:
-        found, said = blake3(data).hexdigest(), place.digest
-    if found != said:
+    if xxh3_128_hexdigest(data) != place.checksum:
         where = f"bytes {place.offset} to {place.offset + place.length}"
         raise damaged(store, place.path, f"does not have what was written at {where}")
     return data

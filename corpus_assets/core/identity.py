@@ -44,7 +44,7 @@ class Settings(BaseModel):
 
 def is_absent(value: object) -> bool:
     """Whether a setting says nothing. `Field(exclude_if=is_absent)` leaves such a key out of
-    identities, so that results from before it was there stay known."""
+    identities: a key that is added later changes no result of recipes that do not set it."""
     return value is None or value == {} or value == ()
 
 

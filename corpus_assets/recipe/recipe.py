@@ -282,7 +282,7 @@ class Recipe(Settings):
         node: Any = body
         for key in ("documents", "extraction", "engine"):
             node = node.get(key) if isinstance(node, dict) else getattr(node, key, None)
-        if node not in ("blocks", "agreement"):
+        if node != "blocks":
             return body
         own = body.get("clean_text") or {}
         if not isinstance(own, dict) or "boilerplate" in own:
@@ -386,13 +386,11 @@ class Recipe(Settings):
                         f"signals.families (source_labels): no source has {unknown[0]!r} under "
                         f"`fields.{kind}`; known: {', '.join(sorted(given)) or 'none'}"
                     )
-            if isinstance(family, PageNotes):
-                absent = sorted(set(family.notes) - set(self.documents.extraction.notes()))
-                if absent:
-                    raise ValueError(
-                        f"signals.families (page_notes): documents.extraction does not note "
-                        f"{absent[0]!r} (docs/extraction.md says when it does)"
-                    )
+            if isinstance(family, PageNotes) and not self.documents.extraction.page_type:
+                raise ValueError(
+                    "signals.families (page_notes): the type of pages is not noted; set "
+                    "documents.extraction.page_type: true"
+                )
 
     def _check_conditions(self) -> None:
         known = sorted({tier for tiers in self._tiers().values() for tier in tiers})

@@ -76,7 +76,7 @@ def label_columns(pipeline: Pipeline) -> list[str]:
         elif isinstance(family, SourceLabels):
             found += family.labels
         elif isinstance(family, PageNotes):
-            found += (name for name, kind in family.columns().items() if kind == pa.string())
+            found += family.columns()
     return found
 
 

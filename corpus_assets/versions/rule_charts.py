@@ -19,7 +19,7 @@ from corpus_assets.core import files
 from corpus_assets.core.store import read_output
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.select.columns import Columns, Mask, Numbers, rule_cutoff
-from corpus_assets.select.losses import RULES, rule_counts
+from corpus_assets.select.losses import RULES
 from corpus_assets.select.requirement import Requirement, requirement
 from corpus_assets.select.rules import Rule, column_of
 from corpus_assets.select.selection import Cutoffs, parse_cutoffs
@@ -55,10 +55,7 @@ def rules_and_signals(pipeline: Pipeline) -> tuple[str, str]:
 def _rules(pipeline: Pipeline, cutoffs: Cutoffs) -> str:
     counts = RuleCounts()
     for result in pipeline.all_results("selection"):
-        found = result.notes.get(RULES)
-        if found is None:  # made before rules were counted
-            columns = ["reason", "failed_rules"]
-            found = rule_counts(read_columns(pipeline, result, files.SELECTION, columns))
+        found = result.notes[RULES]
         counts.documents += result.counts["documents_in"]
         counts.fails.update(found["fails"])
         counts.only.update(found["alone"])

@@ -40,6 +40,7 @@ from catalog.formats.store import Store
 from catalog.formats.urls import canonical_url, url_key
 from corpus_assets.core import schemas
 from corpus_assets.text.sketch import sketch_texts
+from corpus_assets_tests.catalog.keyed import write_keys
 
 SEQ_LEN = 48
 SNAPSHOTS = ("WEB-2024-10", "WEB-2024-18")
@@ -192,8 +193,10 @@ def build(
     recipe: str = "name: test\nselection:\n  n_words: {min: 3}\n",
     lock: dict[str, Any] | None = None,
     tokenizer: Tokenizer | None = None,
+    units_per_run: int = 1,
 ) -> Corpus:
-    """Write and publish a version. `tamper` changes tables before they are written."""
+    """Write and publish a version. `tamper` changes tables before they are written; a key file
+    indexes `units_per_run` files."""
     docs = docs if docs is not None else [doc for name in SNAPSHOTS for doc in pages(name)]
     root = home / "store"
     registry = Registry(f"sqlite:///{home / 'catalog.db'}")
@@ -258,6 +261,7 @@ def build(
         ),
         shards,
         lineage,
+        keys=write_keys(root, lineage, units_per_run),
     )
     return Corpus(home, registry, Store(root), docs, tokenizer)
 

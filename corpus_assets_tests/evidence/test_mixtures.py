@@ -14,7 +14,6 @@ from corpus_assets.cli.main import cli
 from corpus_assets.evidence.mixtures import (
     LogLinear,
     Predictions,
-    doremi,
     fit_swarm,
     mixmin,
     propose,
@@ -100,20 +99,6 @@ def test_groups_are_not_repeated_beyond_their_limit() -> None:
     assert yaml.safe_load(found.recipe_text())["mixture"]["domains"]["code"] == 0.04
     with pytest.raises(ValueError, match="do not fill a budget"):
         weight_limits(tokens, budget=10_000, max_epochs=4)
-
-
-def test_doremi_gives_more_to_what_the_proxy_has_yet_to_learn() -> None:
-    excess = np.tile([0.0, 0.02, -0.5], (200, 1))
-    found = doremi(excess, FREE)
-    assert found[1] > found[0]
-    assert found[0] == pytest.approx(found[2]), "what is learnt already is not taken from"
-    weights = np.full(3, 1 / 3)
-    total = np.zeros(3)
-    for _ in range(200):  # algorithm 1 once more, plainly
-        weights = weights * np.exp([0.0, 0.02, 0.0])
-        weights = 0.999 * weights / weights.sum() + 0.001 / 3
-        total += weights
-    assert found == pytest.approx(total / total.sum())
 
 
 def test_a_proposal_is_printed_and_nothing_is_changed(small_build: Place, tmp_path: Path) -> None:

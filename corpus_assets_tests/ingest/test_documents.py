@@ -23,7 +23,7 @@ from corpus_assets.ingest.purge import purge_part
 from corpus_assets.ingest.records import SourceFile, file_sha256
 from corpus_assets.ingest.source import FieldNames, SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.models.files import find_model
+from corpus_assets.models.files import model_at
 from corpus_assets_tests.ingest.extract.idle_workers import close_idle_workers
 from corpus_assets_tests.ingest.warc_bytes import http, member, members, page, record, response
 from corpus_assets_tests.shared_data import shared_data
@@ -52,7 +52,7 @@ def ingest(
         IngestSettings(gates=GateSettings(**gates)),
         Blocklist(blocked),
         Suppressions.from_rows(orders or []),
-        lid=find_model("lid.176") if "language_gate" in gates else None,
+        lid=model_at("lid.176").path if "language_gate" in gates else None,
     )
 
 

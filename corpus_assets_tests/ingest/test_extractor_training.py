@@ -231,23 +231,6 @@ def test_the_command_trains_a_model_and_measures_it(tmp_path: Path) -> None:
     assert "type other" in done.output
 
 
-def test_engines_that_need_not_agree_are_measured_as_the_first_of_them(tmp_path: Path) -> None:
-    truth = tmp_path / "truth.jsonl"
-    rows = [
-        {"html": row.page.decode(), "main_content": row.main_content}
-        for row in make_pages(texts(), 12, 5)
-    ]
-    truth.write_text("\n".join(map(json.dumps, rows)))
-    found = {}
-    for least in ("0", "1"):
-        asked = ["--engine", "blocks", "--engine", "agreement", "--min-agreement", least]
-        done = CliRunner().invoke(extraction, ["eval", "--truth", str(truth), *asked, "--json"])
-        assert done.exit_code == 0, done.output
-        found[least] = json.loads(done.output)
-    assert found["0"]["agreement"] == found["0"]["blocks"] == found["1"]["blocks"]
-    assert found["1"]["agreement"] != found["1"]["blocks"]
-
-
 @pytest.mark.parametrize(
     ("program", "reason"),
     [

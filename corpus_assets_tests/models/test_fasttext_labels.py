@@ -21,7 +21,7 @@ from corpus_assets.models.fasttext_features import (
 )
 from corpus_assets.models.fasttext_file import FastTextModel, load_model, read_model
 from corpus_assets.models.fasttext_labels import identify, label_scores
-from corpus_assets.models.files import find_model
+from corpus_assets.models.files import model_at
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 
@@ -35,7 +35,7 @@ TRICKY = [
 @pytest.fixture(scope="module")
 def path() -> Path:
     try:
-        return find_model("lid.176")
+        return model_at("lid.176").path
     except ModelError as error:
         pytest.skip(str(error))
 

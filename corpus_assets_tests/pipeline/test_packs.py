@@ -11,11 +11,13 @@ import pytest
 from catalog.db.registry import Registry
 from catalog.formats.store import Store
 from catalog.verify.version import verify
+from corpus_assets.core import files
 from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.home import Home
 from corpus_assets.core.packs import StageResults
 from corpus_assets.core.store import LocalStore
 from corpus_assets.graph.plan import CACHED, plan
+from corpus_assets.select.losses import RULES, rule_counts
 from corpus_assets.session import open_session
 from corpus_assets.versions import gc, rule_charts
 from corpus_assets.versions.gc import collect
@@ -124,9 +126,10 @@ def test_a_report_counts_rules_from_results_and_reads_no_selection_for_it(
 
     monkeypatch.setattr(rule_charts, "read_columns", noted)
     with open_session(str(place.recipe), Home.resolve(str(place.home))) as session:
-        told = rule_charts.rules_and_signals(session.pipeline)
+        rule_charts.rules_and_signals(session.pipeline)
         assert read
         assert ["reason", "failed_rules"] not in read
-        monkeypatch.setattr(rule_charts, "RULES", "not noted")
-        assert rule_charts.rules_and_signals(session.pipeline) == told
-        assert ["reason", "failed_rules"] in read
+        for result in session.pipeline.all_results("selection"):
+            columns = ["reason", "failed_rules"]
+            chosen = read_columns(session.pipeline, result, files.SELECTION, columns)
+            assert result.notes[RULES] == rule_counts(chosen)

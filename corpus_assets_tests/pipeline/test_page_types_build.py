@@ -1,6 +1,6 @@
-"""Types of pages in a build: a rule asks for them, groups and the mixture know them, and pages of a
-type are extracted as the recipe says for it."""
+"""Types of pages in a build: a rule asks for them, groups and the mixture know them."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,7 @@ CHANGES: dict[str, Any] = {
          "snapshots": {"forum-1": "pages.warc.gz"}},
         RECIPE["sources"][2],
     ],
-    "documents": {"extraction": {
-        "engine": "blocks", "page_type": True,
-        "by_type": {"documentation": {"engine": "trafilatura", "include_tables": False}},
-    }},
+    "documents": {"extraction": {"engine": "blocks", "page_type": True}},
     "signals.families": [{"family": "gopher_quality"}, {"family": "page_notes"}],
     "selection.rules": [
         {"name": "kind", "signal": "page_type", "in": ["forum", "documentation"],
@@ -42,14 +39,13 @@ CHANGES: dict[str, Any] = {
 
 def page(kind: str, number: int) -> bytes:
     text = "".join(f"<p>{prose(f'{kind} {n}', number)}</p>" for n in range(4))
-    table = f"<table><tr><td>cell {number}</td><td>of a table</td></tr></table>"
     named = f"<meta name=generator content='{GENERATORS.get(kind, '')}'>"
     said = '<meta property="og:type" content="article">' if kind == "article" else named
     made = f"<html><head>{said}<title>{kind} {number}</title></head><body><h1>{kind} {number}</h1>"
-    return f"{made}<article>{text}{table}{text}</article></body></html>".encode()
+    return f"{made}<article>{text}</article></body></html>".encode()
 
 
-def test_types_of_pages_decide_in_selection_mixture_and_extraction(tmp_path: Path) -> None:
+def test_types_of_pages_decide_in_selection_and_mixture(tmp_path: Path) -> None:
     recipe = write(tmp_path / "in", CHANGES)
     pages = [
         response(f"https://a.test/{kind}/{number}", page(kind, number))
@@ -62,20 +58,13 @@ def test_types_of_pages_decide_in_selection_mixture_and_extraction(tmp_path: Pat
         made = build(session, "v").manifest
     with Lineage(Registry(home.catalog_url), CatalogStore(home.store_url), "v") as tables:
         rows = tables.connection.execute(
-            f"SELECT s.page_type, d.reason, contains(t.text, 'of a table') "
+            f"SELECT s.page_type, d.reason "
             f"FROM {tables.scan('signals')} AS s "
             f"JOIN {tables.scan('decisions')} AS d USING (doc_id) "
-            f"JOIN {tables.scan('texts')} AS t USING (doc_id) "
             "WHERE s.page_type IS NOT NULL"
         ).fetchall()
-    found = {(kind, reason): 0 for kind, reason, _ in rows}
-    for kind, reason, _ in rows:
-        found[kind, reason] += 1
+    found = Counter((kind, reason) for kind, reason in rows)
     assert found == {("forum", None): 6, ("documentation", None): 6, ("article", "kind"): 6}
-    assert {(kind, has_table) for kind, _, has_table in rows if kind != "article"} == {
-        ("forum", True),
-        ("documentation", False),  # trafilatura without tables, by the recipe
-    }
     of_pages = {
         group.labels["page_type"]: group for group in made.groups if group.snapshot == "forum-1"
     }

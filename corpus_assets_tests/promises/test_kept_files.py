@@ -26,7 +26,7 @@ from corpus_assets.core.store import open_store
 from corpus_assets.decontam import embedders
 from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.ingest.extractors.blocks import MODEL
-from corpus_assets.models.files import add_model, copy_model, find_model, model_digest
+from corpus_assets.models.files import add_model, copy_model, model_at, model_digest
 from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.signals import embedding_score
 from corpus_assets.signals.embedding_score import PLUG_INS
@@ -98,7 +98,7 @@ def _make_recipe(data: Path, folder: Path) -> Path:
         "min_similarity": 0.4,
         "min_shared": 0.4,
     }
-    lid = _write(folder / "lid.ftz", find_model("lid.176").read_bytes())
+    lid = _write(folder / "lid.ftz", model_at("lid.176").path.read_bytes())
     recipe["language_model"] = {"path": "lid.ftz", "sha256": lid}
     extractor = _write(folder / "extractor.json", MODEL.read_bytes() + b"\n")  # one of its own
     recipe.setdefault("documents", {})["extraction"] = {
@@ -255,11 +255,11 @@ def test_the_lock_pins_models_by_name_and_a_build_under_it_wants_the_same(
 ) -> None:
     folder = Path(home.store_url) / "versions" / BASE
     pinned = load_lock(folder / "lock.json").models
-    lid, scorer = find_model("named-lid"), find_model("named-scorer")
+    lid, scorer = model_at("named-lid").path, model_at("named-scorer").path
     assert pinned["classifier:french"] == model_digest(lid)
     assert pinned["model:named-scorer"] == model_digest(scorer)
-    assert pinned["model:named-vectors"] == model_digest(find_model("named-vectors"))
-    assert pinned["perplexity:named"] == model_digest(find_model("named-kenlm"))
+    assert pinned["model:named-vectors"] == model_digest(model_at("named-vectors").path)
+    assert pinned["perplexity:named"] == model_digest(model_at("named-kenlm").path)
     shutil.rmtree(scorer.parent)
     _write(base / "recipe/model/words.txt", b"another model")
     _install("named-scorer", base / "recipe/model")

@@ -196,7 +196,14 @@ def test_a_model_by_name_can_be_held_to_a_digest(small: Path, capsys: Captured) 
     ) as session:
         with pytest.raises(ModelError, match=f"has SHA-256 {sha256}, expected 0000"):
             session.pipeline.model("my-quality", "classifiers.quality", "0" * 64, "any")
-        assert session.pipeline.model("my-quality", "", None, "any")[1] == sha256
+        installed, digest = session.pipeline.model("my-quality", "", None, "any")
+        assert digest == sha256
+    installed.write_bytes(b"changed after it was added")
+    with (
+        open_session(str(small / "named.yaml"), Home.resolve(str(small / "home"))) as session,
+        pytest.raises(ModelError, match=f"has SHA-256 .*, expected {sha256}"),
+    ):
+        session.pipeline.model("my-quality", "", None, "any")
 
 
 @pytest.mark.parametrize(

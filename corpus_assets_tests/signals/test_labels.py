@@ -128,20 +128,17 @@ def test_ambiguous_texts_and_rare_labels_are_left_out_and_told() -> None:
         train_labels(texts, ["law"] * len(texts), READING, SMALL)
 
 
-def test_notes_of_extraction_are_signals_and_null_where_there_are_none() -> None:
-    family = PageNotes(notes=("agreement", "extracted_by"))
+def test_the_type_of_a_page_is_a_signal_and_null_where_there_is_none() -> None:
     documents = pa.table(
         {
             "doc_id": pa.array([b"a" * 16, b"b" * 16], pa.binary(16)),
             "domain": ["web", "web"],
             "text": pa.array(["one", "two"], pa.large_string()),
-            "extracted_by": ["blocks", None],
-            "agreement": pa.array([875, None], pa.int16()),
+            "page_type": ["forum", None],
         }
     )
-    settings = SignalSettings(families=(family,))
+    settings = SignalSettings(families=(PageNotes(),))
     found = compute_signals(documents, settings, {})
-    assert found["agreement"].to_pylist() == [0.875, None]
-    assert found["extracted_by"].to_pylist() == ["blocks", None]
-    plain = compute_signals(documents.drop_columns(["extracted_by", "agreement"]), settings, {})
-    assert plain["agreement"].to_pylist() == plain["extracted_by"].to_pylist() == [None, None]
+    assert found["page_type"].to_pylist() == ["forum", None]
+    plain = compute_signals(documents.drop_columns(["page_type"]), settings, {})
+    assert plain["page_type"].to_pylist() == [None, None]

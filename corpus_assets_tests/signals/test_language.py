@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.models.files import find_model
+from corpus_assets.models.files import model_at
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.language import Language, rounded_scores
 from corpus_assets_tests.shared_data import shared_data
@@ -19,7 +19,7 @@ from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 @pytest.fixture(scope="module")
 def models() -> dict[str, Path]:
     try:
-        return {"lid": find_model("lid.176")}
+        return {"lid": model_at("lid.176").path}
     except ModelError as error:
         pytest.skip(str(error))
 

@@ -9,7 +9,7 @@ import pytest
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import keyed_hash
-from corpus_assets.models.files import find_model
+from corpus_assets.models.files import model_at
 from corpus_assets.signals.stages.training_sample import (
     SAMPLE,
     draw_documents,
@@ -65,7 +65,7 @@ def test_only_listed_pages_are_drawn(tmp_path: Path) -> None:
 
 def test_only_some_languages_are_drawn_until_there_are_enough() -> None:
     try:
-        lid = find_model("lid.176")
+        lid = model_at("lid.176").path
     except ModelError as error:
         pytest.skip(str(error))
     table = documents(60)

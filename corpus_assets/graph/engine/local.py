@@ -11,11 +11,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.sharedctypes import Synchronized
+from pathlib import Path
 from typing import cast
 
 from catalog.stopping import expect_no_stop
@@ -30,11 +31,11 @@ from corpus_assets.graph.engine.base import (
     run_task,
     use_one_thread,
 )
-from corpus_assets.graph.engine.cores import LOOK_S, Cores, is_stopped
 from corpus_assets.graph.engine.schedule import PATIENCE_S, Schedule
 
 SPAWNED = get_context("spawn")
 FAREWELL_S = 10.0
+LOOK_S = 1.0  # how soon a worker that was stopped is seen
 
 
 class LocalEngine:
@@ -51,7 +52,6 @@ class LocalEngine:
         self.function_of = function_of
         self.workers = workers
         self.patience_s = PATIENCE_S
-        self.cores = Cores()
         self._pool: list[_Worker] = []
         self._until: Synchronized[float] = SPAWNED.Value("d", math.inf)
 
@@ -61,15 +61,13 @@ class LocalEngine:
     def run(self, tasks: Sequence[Task], on_done: OnDone) -> None:
         if self.workers == 1 or len(tasks) <= 1:
             run = Schedule(tasks, self.patience_s)
-            with self.cores.wanted(1):
-                while (number := run.next(now=math.inf, is_idle=True)) is not None:
-                    expect_no_stop()
-                    self._inline(run, number, on_done)
+            while (number := run.next(now=math.inf, is_idle=True)) is not None:
+                expect_no_stop()
+                self._inline(run, number, on_done)
             run.close()
             return
         try:
-            with self.cores.wanted(min(self.workers, len(tasks))) as allowed:
-                self._in_processes(Schedule(tasks, self.patience_s), on_done, allowed)
+            self._in_processes(Schedule(tasks, self.patience_s), on_done)
         except BaseException:  # Ctrl-C, or a catalog that cannot be written: native code runs on
             self._kill()
             raise
@@ -84,11 +82,11 @@ class LocalEngine:
         else:
             on_done(number, run.done(number, done, time.monotonic() - began))
 
-    def _in_processes(self, run: Schedule, on_done: OnDone, allowed: Callable[[], int]) -> None:
+    def _in_processes(self, run: Schedule, on_done: OnDone) -> None:
         while run.is_open:
             expect_no_stop()
             self._end_stopped(run)
-            self._hand_out(run, allowed())
+            self._hand_out(run)
             busy = {worker.connection: worker for worker in self._pool if worker.is_busy}
             for connection in wait(list(busy), timeout=min(run.look_again_s, LOOK_S)):
                 worker = busy[cast("Connection", connection)]
@@ -113,11 +111,11 @@ class LocalEngine:
             if not run.has(number) and not self._copies(number):
                 run.put_back([number], is_suspect=True)
 
-    def _hand_out(self, run: Schedule, allowed: int) -> None:
-        """Give idle workers a task, as long as there are some to start and cores to run them."""
+    def _hand_out(self, run: Schedule) -> None:
+        """Give idle workers a task, as long as there are some to start."""
         self._pool = [worker for worker in self._pool if worker.is_alive or worker.is_busy]
         idle = [worker for worker in self._pool if not worker.is_busy]
-        for _ in range(min(self.workers, allowed) - len(self._pool) + len(idle)):
+        for _ in range(self.workers - len(self._pool) + len(idle)):
             busy = {w.number: w.began for w in self._pool if w.number is not None}
             number = run.next(time.monotonic(), not busy)
             if number is None:
@@ -171,7 +169,7 @@ class _Worker:
 
     @property
     def is_stopped(self) -> bool:
-        return is_stopped(self._process.pid or 0)
+        return _is_stopped(self._process.pid or 0)
 
     @property
     def is_busy(self) -> bool:
@@ -209,6 +207,13 @@ class _Worker:
         self._process.kill()
         self._process.join()
         self.connection.close()
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether a process of this machine is stopped (SIGSTOP); never, where there is no /proc."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
+    return False
 
 
 def _ending(code: int | None) -> str:

@@ -9,10 +9,9 @@ import signal
 import subprocess
 import sys
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
@@ -20,12 +19,7 @@ from pydantic import Field, model_validator
 from corpus_assets.core.errors import EngineError, MissingExtra, ModelError
 from corpus_assets.core.identity import Settings, file_digest, is_absent
 from corpus_assets.ingest.extract.charset import normalise
-from corpus_assets.ingest.extractors.engines import (
-    PAGE_TYPES_VERSION,
-    Extracted,
-    PageType,
-    engine_version,
-)
+from corpus_assets.ingest.extractors.engines import PAGE_TYPES_VERSION, engine_version
 from corpus_assets.ingest.extractors.page_child import ABSENT, ANSWER, FAILED, MEMORY, SIZE, TEXT
 
 # Pages handed to a process that can be ended: no page stops a part, whatever C code it hangs in.
@@ -49,19 +43,18 @@ START_TIME_LIMIT_S = 300
 PIPE_BYTES = 1 << 20
 PAGES_PER_CHILD = 20_000  # libxml2 keeps every name it has ever seen
 TRIES = 2
-Answer = tuple[int, bytes, bytes, float]  # status, content, notes, CPU seconds
-NOTES = Extracted._fields[1:]
+Answer = tuple[int, bytes, bytes, float]  # status, content, type of the page, CPU seconds
 OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class PageResult(NamedTuple):
-    """A page's text, or the reason why there is none; what is noted of it by name."""
+    """A page's text, or the reason why there is none; its type, where that is noted."""
 
     text: str
     reason: str | None
     detail: str | None
     cpu_seconds: float
-    notes: Mapping[str, Any] = MappingProxyType({})
+    page_type: str | None = None
 
 
 class _Died(Exception):
@@ -113,11 +106,11 @@ class PageWorker:
         """
         page = html if isinstance(html, bytes) else html.encode("utf-8", "surrogatepass")
         cpu_seconds = 0.0
-        status, content, notes, reason, detail = FAILED, b"", b"", None, None
+        status, content, kind, reason, detail = FAILED, b"", b"", None, None
         killed_outside = False
         for attempt in range(TRIES):
             try:
-                [(status, content, notes, spent)] = self._ask([page], is_alone=attempt > 0)
+                [(status, content, kind, spent)] = self._ask([page], is_alone=attempt > 0)
             except _Died as death:
                 killed_outside = -death.how in OUTSIDE
                 reason, detail = self._reason(death.how)
@@ -138,7 +131,7 @@ class PageWorker:
                     "memory runs out: run the same command again with fewer --workers"
                 )
             return PageResult("", reason, detail, cpu_seconds)
-        return _result(status, content, notes, cpu_seconds)
+        return _result(status, content, kind, cpu_seconds)
 
     def close(self) -> None:
         """End the child now; the next page starts another."""
@@ -172,15 +165,14 @@ def _missing(said: bytes) -> MissingExtra:
     )
 
 
-def _result(status: int, content: bytes, notes: bytes, cpu_seconds: float) -> PageResult:
+def _result(status: int, content: bytes, kind: bytes, cpu_seconds: float) -> PageResult:
     if status == ABSENT:
         raise _missing(content)
     if status == FAILED:
         name = content.decode("utf-8", "replace")
         return PageResult("", "extraction_failed", name, cpu_seconds)
     text = content.decode("utf-8", "surrogatepass")
-    noted = dict(zip(NOTES, json.loads(notes), strict=True)) if notes else {}
-    return PageResult(text, None, None, cpu_seconds, noted)
+    return PageResult(text, None, None, cpu_seconds, kind.decode() or None)
 
 
 class _Child:
@@ -234,11 +226,11 @@ class _Child:
         head = stdout.read(ANSWER.size)
         if len(head) < ANSWER.size:
             raise self._death()
-        status, size, notes_size, cpu_microseconds = ANSWER.unpack(head)
-        content, notes = stdout.read(size), stdout.read(notes_size)
-        if len(content) < size or len(notes) < notes_size:
+        status, size, kind_size, cpu_microseconds = ANSWER.unpack(head)
+        content, kind = stdout.read(size), stdout.read(kind_size)
+        if len(content) < size or len(kind) < kind_size:
             raise self._death()
-        return status, content, notes, cpu_microseconds / 1e6
+        return status, content, kind, cpu_microseconds / 1e6
 
     def end(self) -> None:
         self._finalizer()
@@ -302,26 +294,6 @@ def give_back(worker: PageWorker) -> None:
 # uniform.
 
 
-class TypeSettings(Settings):
-    """What is different for the pages of one type; the rest is as for all pages."""
-
-    engine: Literal["trafilatura", "resiliparse", "blocks"] | None = Field(
-        default=None, exclude_if=is_absent, description="the extractor of these pages"
-    )
-    mode: Literal["fast", "precision"] | None = Field(
-        default=None, exclude_if=is_absent, description="of trafilatura"
-    )
-    include_tables: bool | None = Field(
-        default=None, exclude_if=is_absent, description="keep tables of data"
-    )
-    include_comments: bool | None = Field(
-        default=None, exclude_if=is_absent, description="keep what readers wrote; not with blocks"
-    )
-    min_chance: float | None = Field(
-        default=None, ge=0, le=1, exclude_if=is_absent, description="of a block that is kept"
-    )
-
-
 class ExtractionSettings(Settings):
     """How text is taken from pages.
 
@@ -330,21 +302,12 @@ class ExtractionSettings(Settings):
     is several times faster than either, keeps nearly all of the main text and more of what
     stands around it. `blocks` is this project's own: a small model judges the blocks of a page, of
     any type (a forum's posts are its text); it has one mode, and leaves readers' comments out.
-    `agreement` asks blocks and resiliparse, and trafilatura (in `mode`) where the two disagree.
     """
 
-    engine: Literal["trafilatura", "resiliparse", "blocks", "agreement"] = "trafilatura"
+    engine: Literal["trafilatura", "resiliparse", "blocks"] = "trafilatura"
     mode: Literal["fast", "precision"] = "fast"
     include_tables: bool = True
     include_comments: bool = False
-    min_agreement: float | None = Field(
-        default=None,
-        ge=0,
-        le=1,
-        exclude_if=is_absent,
-        description="`agreement`: F1 over words between the texts of blocks and resiliparse from "
-        "which blocks is believed; below it trafilatura is asked as well",
-    )
     min_chance: float | None = Field(
         default=None,
         ge=0,
@@ -374,12 +337,6 @@ class ExtractionSettings(Settings):
         description="note the type of each page: article, forum, product, listing, documentation, "
         "home_page or other",
     )
-    by_type: dict[PageType, TypeSettings] = Field(
-        default_factory=dict,
-        exclude_if=operator.not_,
-        description="what is different for pages of a type: `engine`, `mode`, `include_tables`, "
-        "`include_comments`, `min_chance`",
-    )
     max_seconds: int = Field(
         default=20, ge=1, description="CPU seconds a page may take, in two tries"
     )
@@ -389,38 +346,17 @@ class ExtractionSettings(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.engine in ("blocks", "agreement") and self.include_comments:
+        if self.engine == "blocks" and self.include_comments:
             raise ValueError("blocks has no include_comments: leave it out, or use another engine")
-        if (self.engine == "agreement") != (self.min_agreement is not None):
-            raise ValueError("`engine: agreement` and `min_agreement` go together, as in 0.8")
         if self.format == "markdown" and self.engine != "blocks":
             raise ValueError("`format: markdown` is for `engine: blocks`")
         if self.model is not None and self.model_sha256 is None:
             raise ValueError("a model by path needs its `model_sha256`")
-        engines = {self.engine, *(own.engine for own in self.by_type.values())}
-        if self.model_sha256 is not None and not engines & {"blocks", "agreement"}:
-            raise ValueError("a model is for blocks: set `engine: blocks` or `engine: agreement`")
-        if self.min_chance is not None and self.engine not in ("blocks", "agreement"):
+        if self.model_sha256 is not None and self.engine != "blocks":
+            raise ValueError("a model is for blocks: set `engine: blocks`")
+        if self.min_chance is not None and self.engine != "blocks":
             raise ValueError("min_chance is for blocks: set `engine: blocks` or leave it out")
-        for kind in self.by_type:
-            self.for_type(kind)  # what is wrong for one type is said now
         return self
-
-    def for_type(self, kind: PageType) -> "ExtractionSettings":
-        """Return the settings of pages of a type."""
-        common = self.model_dump(exclude={"by_type"})
-        own = self.by_type[kind].model_dump() if kind in self.by_type else {}
-        if own.get("engine", self.engine) not in ("blocks", "agreement"):  # it has none of these
-            for name in ("min_agreement", "min_chance", "model", "model_sha256"):
-                common.pop(name, None)
-        elif own.get("engine", self.engine) == "blocks":
-            common.pop("min_agreement", None)
-        return ExtractionSettings.model_validate(common | own)
-
-    def notes(self) -> tuple[str, ...]:
-        """Return what is noted of each page: columns of documents."""
-        found = ("extracted_by", "agreement") if self.engine == "agreement" else ()
-        return (*found, "page_type") if self.page_type else found
 
 
 class Extractor:
@@ -461,8 +397,5 @@ def engine_options(settings: ExtractionSettings, model: Path | None = None) -> d
 
 def extractor_version(settings: ExtractionSettings) -> str:
     """Package and release that the text comes from: identity, as settings are."""
-    engines = [settings.engine, *(own.engine for own in settings.by_type.values() if own.engine)]
-    found = [engine_version(name, settings.model_sha256) for name in dict.fromkeys(engines)]
-    if settings.page_type or settings.by_type:
-        found.append(f"page types {PAGE_TYPES_VERSION}")
-    return ", ".join(found)
+    engine = engine_version(settings.engine, settings.model_sha256)
+    return f"{engine}, page types {PAGE_TYPES_VERSION}" if settings.page_type else engine

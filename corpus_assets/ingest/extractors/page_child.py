@@ -4,8 +4,8 @@ Started by `ingest.extract`, which sends some pages and waits for their texts:
 
 1. first message: the extractor's options and the limits, as JSON; answered when all is loaded, or
    with why it cannot be;
-2. every other message: pages in UTF-8; answered, when all are done, with the text of each and what
-   is noted of it, or with what went wrong.
+2. every other message: pages in UTF-8; answered, when all are done, with the text of each and its
+   type where that is noted, or with what went wrong.
 
 CPU time is limited anew for each page (RLIMIT_CPU: the kernel ends the process whatever it is
 doing, C code included). Memory is limited by the address space, and a page that took more
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from corpus_assets.ingest.extractors.engines import Extracted
 
 SIZE = struct.Struct("<Q")  # how many pages, and of each how many bytes
-ANSWER = struct.Struct("<BQIQ")  # status, bytes of text and of notes, CPU microseconds
+ANSWER = struct.Struct("<BQIQ")  # status, bytes of text and of the type, CPU microseconds
 TEXT, FAILED, MEMORY, ABSENT = 0, 1, 2, 3  # absent: a library, whatever the page
 MIB = 1 << 20
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # of `ru_maxrss`
@@ -62,12 +62,12 @@ def main() -> None:
         done = []
         for page in pages:
             limit_cpu(time.process_time(), start["max_seconds"])
-            status, content, notes = _extract(read, page)
+            status, content, kind = _extract(read, page)
             if may_have_held(max_memory) and peak_memory() > max_memory:
-                status, content, notes = MEMORY, b"", b""
+                status, content, kind = MEMORY, b"", b""
             spent = time.process_time() - counted  # receiving the pages included
             counted += spent
-            done.append(_answer(status, content, notes, spent))
+            done.append(_answer(status, content, kind, spent))
         _send(answers, done)
 
 
@@ -82,11 +82,10 @@ def _said(error: Exception) -> bytes:
 
 
 def _extract(read: "Callable[[bytes], Extracted]", page: bytes) -> tuple[int, bytes, bytes]:
-    """Status, text, and as JSON the notes, nothing where there are none."""
+    """Status, text, and the type of the page, nothing where it is not noted."""
     try:
-        text, *notes = read(page)
-        noted = json.dumps(notes).encode() if any(note is not None for note in notes) else b""
-        return TEXT, text.encode("utf-8", "surrogatepass"), noted
+        text, kind = read(page)
+        return TEXT, text.encode("utf-8", "surrogatepass"), (kind or "").encode()
     except MemoryError:
         return MEMORY, b"", b""
     except ImportError as error:
@@ -157,9 +156,9 @@ def _receive(source: BinaryIO) -> list[bytes] | None:
     return pages if is_whole else None
 
 
-def _answer(status: int, content: bytes, notes: bytes, cpu_seconds: float) -> bytes:
-    head = ANSWER.pack(status, len(content), len(notes), int(cpu_seconds * 1e6))
-    return head + content + notes
+def _answer(status: int, content: bytes, kind: bytes, cpu_seconds: float) -> bytes:
+    head = ANSWER.pack(status, len(content), len(kind), int(cpu_seconds * 1e6))
+    return head + content + kind
 
 
 def _send(answers: BinaryIO, done: list[bytes]) -> None:

@@ -18,6 +18,7 @@ from catalog.lineage.tables import Lineage
 from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.manifest import load_manifest
 from corpus_assets_tests.catalog.corpus import Corpus
+from corpus_assets_tests.catalog.keyed import write_keys
 from corpus_assets_tests.shards.small_corpus import make_documents, make_store
 
 Sightings = dict[bytes, list[tuple[int, int, int]]]
@@ -68,7 +69,8 @@ def publish(home: Path, manifest: Manifest) -> Lineage:
             )
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     row = VersionRow("v1", "lock-1", "recipe-1", "versions/v1/manifest.json", digest, 0, 0, 0)
-    registry.publish_version(row, shards, lineage)
+    keys = write_keys(home / "store", lineage, 1)
+    registry.publish_version(row, shards, lineage, keys=keys)
     return Lineage(registry, Store(home / "store"), "v1")
 
 

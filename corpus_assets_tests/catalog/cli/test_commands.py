@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import shlex
+import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
@@ -234,6 +235,19 @@ def test_a_text_file_that_is_not_utf8_is_refused(corpus: Corpus, tmp_path: Path)
 def test_a_missing_catalog_says_how_to_make_one(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["versions", "--home", str(tmp_path)])
     assert (result.exit_code, "run `catalog upgrade`" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["versions", "upgrade"])
+def test_a_home_of_a_development_tree_is_refused_in_one_line(tmp_path: Path, command: str) -> None:
+    home = ["--home", str(tmp_path)]
+    assert CliRunner().invoke(main, ["upgrade", *home]).exit_code == 0
+    with sqlite3.connect(tmp_path / "catalog.db") as connection:
+        connection.execute(f"UPDATE {schema.VERSION_TABLE} SET version_num = '0014'")
+    connection.close()
+    result = CliRunner().invoke(main, [command, *home])
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert "has schema 0014" in result.stderr
+    assert "begin with a new home" in result.stderr
 
 
 def test_every_command_has_json_and_help() -> None:

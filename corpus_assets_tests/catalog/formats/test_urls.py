@@ -11,9 +11,7 @@ from catalog.formats.urls import (
     address_of,
     canonical_host,
     canonical_url,
-    current_key,
     host_key,
-    older_url_key,
     one_spelling,
     spellings,
     url_key,
@@ -160,7 +158,6 @@ HEX = "0123456789abcdef0123456789ABCDEF"
 )
 def test_the_name_of_a_session_is_no_part_of_a_page_s(url: str) -> None:
     assert url_key(url) == "test,a)/p?x=1"
-    assert older_url_key(url) is not None
 
 
 @pytest.mark.parametrize(
@@ -174,35 +171,6 @@ def test_the_name_of_a_session_is_no_part_of_a_page_s(url: str) -> None:
 )  # fmt: skip
 def test_what_may_be_the_page_itself_is_kept(url: str) -> None:
     assert url_key(url) == f"test,a){url.removeprefix('http://a.test')}"
-    assert older_url_key(url) is None
-
-
-@pytest.mark.parametrize(
-    ("stored", "today"),
-    [
-        ("com,example)/a?b=1", "com,example)/a?b=1"),
-        ("com,example:8080)/a;jsessionid=1", "com,example:8080)/a"),
-        ("com,example)/a?PHPSESSID=1&x=1", "com,example)/a?x=1"),
-        ("2130706433)/x", "127.0.0.1)/x"),
-        ("1,127)/x", "127.0.0.1)/x"),
-        ("127.0.0.1:81)/x", "127.0.0.1:81)/x"),
-        ("[2001:db8::1]:81)/x", "[2001:db8::1]:81)/x"),
-        ("books:12", "books:12"),
-        ("books:a)/b", "books:a)/b"),
-        (")/x", ")/x"),
-    ],
-)
-def test_a_key_that_an_earlier_release_stored_is_read_as_today_s(stored: str, today: str) -> None:
-    assert current_key(stored) == today
-    assert current_key(today) == today
-
-
-def test_of_a_stored_prefix_only_the_host_is_read_anew() -> None:
-    assert current_key("2130706433)/x;jsessionid=1?", is_prefix=True) == (
-        "127.0.0.1)/x;jsessionid=1?"
-    )
-    assert current_key("com,example)/a?utm_", is_prefix=True) == "com,example)/a?utm_"
-    assert current_key("com,example)/", is_prefix=True) == "com,example)/"
 
 
 def test_different_pages_keep_different_names() -> None:
@@ -276,7 +244,6 @@ def test_hostile_input_gives_a_stable_name_or_a_value_error(url: str) -> None:
         return
     assert canonical_url(once) == once
     assert url_key(once) == url_key(url)
-    assert current_key(url_key(url)) == url_key(url)
     assert once.isascii()
     assert url_key(url).isascii()
     assert not set(once) & set(' \t\n<>"')

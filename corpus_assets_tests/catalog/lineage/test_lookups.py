@@ -1,24 +1,26 @@
-"""Look-ups by key files give what scans give, row by row, and hold against damage."""
+"""Look-ups by key files give what scans give, row by row, without a scan, and notice damage."""
 
 import dataclasses
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import fsspec
 import pyarrow as pa
 import pytest
 
-from catalog.ask.documents import find_host, find_text, find_url, history, resolve_doc_id
+from catalog.ask.documents import find_host, find_url, history, resolve_doc_id
 from catalog.ask.tokens import exposure, trace
 from catalog.errors import LineageBroken, UnknownName
+from catalog.formats.ids import text_id
 from catalog.formats.key_files import TABLE_OF
 from catalog.formats.store import Store
+from catalog.formats.urls import host_key, url_key
+from catalog.lineage import lookups
 from catalog.lineage.tables import Lineage, LiveLineage
 from catalog.verify.version import verify
 from corpus_assets_tests.catalog.corpus import SNAPSHOTS, Corpus, Doc, Tables, build, pages
-from corpus_assets_tests.catalog.keyed import publish_with_keys, write_keys
+from corpus_assets_tests.catalog.lineage import scans
 from corpus_assets_tests.registry_states import revoke
 
 ADDRESSES = (
@@ -61,65 +63,81 @@ def with_record_keys(tables: Tables) -> Tables:
 
 @pytest.fixture(scope="module", params=[1, 64])
 def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """Version v1 without keys, `keyed` with them, in runs of one file and in long ones."""
-    made = build(tmp_path_factory.mktemp("keyed"), docs=documents(), tamper=with_record_keys)
-    publish_with_keys(made, units_per_run=request.param)
-    return made
+    """With keys in runs of one file, and in long ones."""
+    return build(
+        tmp_path_factory.mktemp("keyed"),
+        docs=documents(),
+        tamper=with_record_keys,
+        units_per_run=request.param,
+    )
 
 
 @pytest.fixture
 def both(corpus: Corpus) -> Iterator[tuple[Lineage, Lineage]]:
+    """The version twice: for scans, and for look-ups that must do without any."""
     with (
         Lineage(corpus.registry, corpus.store, "v1") as scanned,
-        Lineage(corpus.registry, corpus.store, "keyed") as keyed,
+        Lineage(corpus.registry, corpus.store, "v1") as keyed,
     ):
-        assert keyed.keys.covers(*TABLE_OF)
-        assert not any(scanned.keys.covers(kind) for kind in TABLE_OF)
         yield scanned, keyed
         assert "connection" not in keyed.__dict__, "a look-up by keys asked DuckDB"
 
 
-def same(answer: Any) -> Any:
-    """An answer without the version's name."""
-    return {key: value for key, value in answer.items() if key != "version"}
-
-
-def test_histories_are_the_same(corpus: Corpus, both: tuple[Lineage, Lineage]) -> None:
+def test_documents_with_their_clusters_and_spans_are_the_same(
+    corpus: Corpus, both: tuple[Lineage, Lineage]
+) -> None:
     scanned, keyed = both
-    for doc_id in {doc.doc_id for doc in corpus.docs}:
-        assert same(history(keyed, doc_id)) == same(history(scanned, doc_id))
+    ids = {doc.doc_id for doc in corpus.docs}
+    for doc_id in ids:
+        assert lookups.records_of(keyed, doc_id) == scans.records_of(scanned, doc_id)
+        assert lookups.cluster_rows(keyed, doc_id) == scans.cluster_rows(scanned, doc_id)
+        for limit in (1, 9):
+            found = lookups.members_of(keyed, doc_id, limit)
+            assert found == scans.members_of(scanned, doc_id, limit)
         assert resolve_doc_id(keyed, doc_id.hex()[:9]) == doc_id
+    for snapshot in (None, *SNAPSHOTS):
+        assert lookups.spans_of(keyed, ids, snapshot) == scans.spans_of(scanned, ids, snapshot)
+    some = sorted(ids)[::3]
+    assert lookups.records_by_id(keyed, some, 7) == scans.records_by_id(scanned, some, 7)
 
 
-def test_ids_that_nobody_has_are_unknown_both_ways(both: tuple[Lineage, Lineage]) -> None:
-    for lineage in both:
-        for written in ("0" * 32, "f" * 32, "abcdef01"):
-            with pytest.raises(UnknownName):
-                resolve_doc_id(lineage, written)
+def test_large_clusters_are_scanned_with_the_same_answer(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Lineage(corpus.registry, corpus.store, "v1") as lineage:
+        ids = {doc.doc_id for doc in corpus.docs if doc.cluster}
+        few = [(lookups.cluster_rows(lineage, i), lookups.members_of(lineage, i, 2)) for i in ids]
+        monkeypatch.setattr(lookups, "LONG", 0)
+        many = [(lookups.cluster_rows(lineage, i), lookups.members_of(lineage, i, 2)) for i in ids]
+    assert few == many
+
+
+def test_ids_that_nobody_has_are_unknown(both: tuple[Lineage, Lineage]) -> None:
+    for written in ("0" * 32, "f" * 32, "abcdef01"):
+        with pytest.raises(UnknownName):
+            resolve_doc_id(both[1], written)
 
 
 def test_an_id_that_shares_its_first_half_with_another_is_not_taken_for_it(
     corpus: Corpus, both: tuple[Lineage, Lineage]
 ) -> None:
     other = corpus.docs[0].doc_id[:8] + bytes(8)
-    for lineage in both:
-        assert history(lineage, other)["records"] == []
-        with pytest.raises(UnknownName):
-            resolve_doc_id(lineage, other.hex())
+    assert history(both[1], other)["records"] == []
+    with pytest.raises(UnknownName):
+        resolve_doc_id(both[1], other.hex())
 
 
 @pytest.mark.parametrize("limit", [1, 3, 100])
 def test_pages_are_the_same(corpus: Corpus, both: tuple[Lineage, Lineage], limit: int) -> None:
     scanned, keyed = both
     asked = {doc.url for doc in corpus.docs} | {
-        RECORD_KEY,
         "HTTPS://www.SITE3.example:443/page/11?utm_medium=y#z",
         "port.example:8080/a",
         "http://nowhere.example/",
-        "not a url at all",
     }
-    for url in sorted(asked):
-        assert same(find_url(keyed, url, limit)) == same(find_url(scanned, url, limit))
+    for keys in ([RECORD_KEY], ["not a url at all"], *([url_key(url)] for url in sorted(asked))):
+        found = lookups.records_by_url(keyed, keys, limit)
+        assert found == scans.records_by_url(scanned, keys, limit)
     assert find_url(keyed, RECORD_KEY, 10)["total"] == 2
     assert find_url(keyed, ADDRESSES[0], 10)["total"] == 4
 
@@ -128,49 +146,44 @@ def test_pages_are_the_same(corpus: Corpus, both: tuple[Lineage, Lineage], limit
 def test_domains_are_the_same(both: tuple[Lineage, Lineage], limit: int) -> None:
     scanned, keyed = both
     hosts = ("example", "site1.example", "sub.site1.example", "port.example", "10.1.2.3",
-             "[2001:db8::7]", "site", "crawl", "2.3", "zz.example")  # fmt: skip
+             "[2001:db8::7]", "site", "crawl", "zz.example")  # fmt: skip
     for host in hosts:
-        assert same(find_host(keyed, host, limit)) == same(find_host(scanned, host, limit)), host
+        key = host_key(host)
+        found = lookups.records_by_host(keyed, key, limit)
+        assert found == scans.records_by_host(scanned, key, limit), host
     assert find_host(keyed, "port.example", 9)["total"] == 4
     assert find_host(keyed, "site1.example", 99)["total"] == 7
 
 
 def test_a_source_is_not_a_domain(both: tuple[Lineage, Lineage]) -> None:
-    assert [find_host(lineage, "crawl", 9)["total"] for lineage in both] == [0, 0]
+    assert find_host(both[1], "crawl", 9)["total"] == 0
 
 
 def test_texts_are_the_same(corpus: Corpus, both: tuple[Lineage, Lineage]) -> None:
     scanned, keyed = both
     for doc in corpus.docs:
         if doc.text:
-            text = f"{doc.text}\n"
-            assert same(find_text(keyed, text, 10)) == same(find_text(scanned, text, 10))
+            ids = [text_id(doc.text), bytes(16)]
+            found = lookups.doc_ids_of_text(keyed, ids)
+            assert found == scans.doc_ids_of_text(scanned, ids)
+            assert doc.doc_id in found
 
 
-def test_every_token_is_traced_alike(corpus: Corpus, both: tuple[Lineage, Lineage]) -> None:
-    scanned, keyed = both
-    for shard in corpus.registry.version_shards("keyed"):
+def test_tokens_and_exposure_ask_for_no_scan(corpus: Corpus, both: tuple[Lineage, Lineage]) -> None:
+    for shard in corpus.registry.version_shards("v1"):
         for sample in range(shard.samples):
-            for token in (0, 11, 47):
-                place = (shard.full_name, sample, token)
-                assert same(trace(keyed, *place)) == same(trace(scanned, *place))
-
-
-def test_exposure_is_the_same(corpus: Corpus, both: tuple[Lineage, Lineage]) -> None:
-    scanned, keyed = both
+            assert trace(both[1], shard.full_name, sample, 11)
     for doc in corpus.docs[:8]:
-        seen = [same(exposure(one, doc.doc_id.hex(), 5, 9, 3)) for one in (keyed, scanned)]
-        assert seen[0] == seen[1]
+        assert exposure(both[1], doc.doc_id.hex(), 5, 9, 3)
 
 
-def test_beginnings_of_ids_are_found_over_all_live_versions(corpus: Corpus) -> None:
+def test_beginnings_of_ids_are_found_over_all_live_versions(
+    corpus: Corpus, both: tuple[Lineage, Lineage]
+) -> None:
     digits = corpus.docs[0].doc_id.hex()[:4]
+    low, high = (bytes.fromhex(digits.ljust(32, end)) for end in "0f")
     with LiveLineage(corpus.registry, corpus.store) as live:
-        scanned = live.doc_ids_from(digits, 6)
-        assert scanned
-        live.files = {"keyed": live.files["keyed"]}
-        live.__dict__.pop("keys", None)
-        assert live.doc_ids_from(digits, 6) == scanned
+        assert live.doc_ids_from(digits, 6) == scans.doc_ids_between(both[0], low, high, 6)
 
 
 def test_a_remote_store_gives_the_same_answers(corpus: Corpus, tmp_path: Path) -> None:
@@ -178,8 +191,8 @@ def test_a_remote_store_gives_the_same_answers(corpus: Corpus, tmp_path: Path) -
     bucket = f"/keys{tmp_path}"
     memory.put(str(corpus.home / "store"), bucket, recursive=True)
     with (
-        Lineage(corpus.registry, Store(f"memory:/{bucket}"), "keyed") as remote,
-        Lineage(corpus.registry, corpus.store, "keyed") as local,
+        Lineage(corpus.registry, Store(f"memory:/{bucket}"), "v1") as remote,
+        Lineage(corpus.registry, corpus.store, "v1") as local,
     ):
         for doc in corpus.docs[:8]:
             assert history(remote, doc.doc_id) == history(local, doc.doc_id)
@@ -188,29 +201,31 @@ def test_a_remote_store_gives_the_same_answers(corpus: Corpus, tmp_path: Path) -
     memory.rm(bucket, recursive=True)
 
 
-def test_a_version_whose_keys_miss_a_file_is_scanned(corpus: Corpus) -> None:
+def test_a_version_whose_keys_miss_a_file_is_broken_and_verify_says_so(corpus: Corpus) -> None:
     name = f"partly-{len(corpus.registry.versions())}"
-    keys = write_keys(corpus, "v1", 1)
     row = dataclasses.replace(corpus.registry.version("v1"), name=name, created_at="")
     files = corpus.registry.lineage_files("v1")
-    kept = [key for key in keys if not (key.kind == "url_keys" and key.snapshot == SNAPSHOTS[1])]
-    corpus.registry.publish_version(row, [], files, keys=kept)
+    keys = [
+        key for key in corpus.registry.key_files("v1")
+        if not (key.kind == "url_keys" and key.snapshot == SNAPSHOTS[1])
+    ]  # fmt: skip
+    corpus.registry.publish_version(row, [], files, keys=keys)
     with Lineage(corpus.registry, corpus.store, name) as lineage:
-        assert lineage.keys.covers("hosts", "document_ids")
-        assert not lineage.keys.covers("url_keys")
-        assert find_url(lineage, "http://site3.example/page/11", 9)["total"] == 2
+        assert find_host(lineage, "port.example", 9)["total"] == 4
+        with pytest.raises(LineageBroken, match="no key file of kind url_keys .*`catalog verify`"):
+            find_url(lineage, "http://site3.example/page/11", 9)
+    found = verify(corpus.registry, corpus.store, name)["problems"]
+    assert [p["subject"] for p in found if p["check"] == "keys"] == ["url_keys"]
     revoke(corpus.registry, name)
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Corpus:
-    made = build(tmp_path / "own", docs=documents(), tamper=with_record_keys)
-    publish_with_keys(made, units_per_run=2)
-    return made
+    return build(tmp_path / "own", docs=documents(), tamper=with_record_keys, units_per_run=2)
 
 
 def problems(corpus: Corpus) -> list[dict[str, str]]:
-    return list(verify(corpus.registry, corpus.store, "keyed")["problems"])
+    return list(verify(corpus.registry, corpus.store, "v1")["problems"])
 
 
 def test_verify_passes_whole_keys(own: Corpus) -> None:
@@ -221,7 +236,7 @@ def test_verify_passes_whole_keys(own: Corpus) -> None:
 def test_verify_finds_keys_that_do_not_fit_their_tables(own: Corpus, kind: str) -> None:
     """A key file whose own hash is right, and whose places are those of other rows."""
     registry = own.registry
-    keys = registry.key_files("keyed")
+    keys = registry.key_files("v1")
     victim = next(key for key in keys if key.kind == kind)
     path = own.home / "store" / victim.path
     data = bytearray(path.read_bytes())
@@ -245,7 +260,7 @@ def test_keys_of_another_version_are_noticed(own: Corpus) -> None:
         for row in registry.lineage_files("v1")
     ]
     row = dataclasses.replace(registry.version("v1"), name="mixed", created_at="")
-    registry.publish_version(row, [], files, keys=registry.key_files("keyed"))
+    registry.publish_version(row, [], files, keys=registry.key_files("v1"))
     with (
         Lineage(registry, own.store, "mixed") as lineage,
         pytest.raises(LineageBroken, match="catalog verify"),

@@ -45,28 +45,8 @@ def test_a_request_holds_whatever_numbers_or_session_its_address_is_written_with
     assert covers(domain_target("2130706433"), "http://127.1/x")
     assert covers(url_prefix_target("http://2130706433/x"), "http://127.0.0.1/x/y")
     page = url_target("http://example.com/a?PHPSESSID=1")
-    assert page.orders == (
-        ("url_key", "com,example)/a"),
-        ("url_key", "com,example)/a?PHPSESSID=1"),  # in versions that were built before
-    )
+    assert page.orders == (("url_key", "com,example)/a"),)
     assert covers(page, "http://example.com/a;jsessionid=5")
-
-
-@pytest.mark.parametrize(
-    ("order", "url"),
-    [
-        (("url_key", "2130706433)/x"), "http://127.0.0.1/x"),
-        (("url_key", "com,example)/a;jsessionid=1"), "http://example.com/a;jsessionid=2"),
-        (("url_prefix", "2130706433)/x"), "http://127.0.0.1/x/y"),
-        (("host", "2130706433"), "http://127.0.0.1/"),
-    ],
-)
-def test_an_order_that_an_earlier_release_stored_still_holds(
-    order: tuple[str, str], url: str
-) -> None:
-    address = address_of(url)
-    assert address is not None
-    assert Suppressions.from_rows([order]).match_url(address.key, address.host) == order[0]
 
 
 def test_a_record_key_is_taken_where_its_source_is_known() -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from random import Random
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 from pydantic import ValidationError
@@ -10,8 +10,6 @@ from pydantic import ValidationError
 from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest.documents import IngestSettings, ingest_part
 from corpus_assets.ingest.extract import ExtractionSettings, Extractor, extractor_version
-from corpus_assets.ingest.extract.extractor import TypeSettings
-from corpus_assets.ingest.extractors.blocks import VERSION
 from corpus_assets.ingest.extractors.engines import PAGE_TYPES_VERSION, PageType
 from corpus_assets.ingest.extractors.page_types import MAX_BYTES, page_type
 from corpus_assets.ingest.kernels.blocks import find_blocks
@@ -79,8 +77,9 @@ def test_the_type_is_noted_with_every_engine() -> None:
     for engine in ("trafilatura", "resiliparse", "blocks"):
         settings = ExtractionSettings(engine=engine, page_type=True)
         found = Extractor(settings).extract(ARTICLE)
-        assert found.notes == {"extracted_by": None, "agreement": None, "page_type": "article"}
-        assert found.text == Extractor(ExtractionSettings(engine=engine)).extract(ARTICLE).text
+        plain = Extractor(ExtractionSettings(engine=engine)).extract(ARTICLE)
+        assert (found.text, found.page_type) == (plain.text, "article")
+        assert plain.page_type is None, "not noted where nobody asks"
 
 
 def test_the_type_is_the_same_from_the_blocks_of_an_engine() -> None:
@@ -91,68 +90,24 @@ def test_the_type_is_the_same_from_the_blocks_of_an_engine() -> None:
     assert page_type(page, find_blocks(page)) == page_type(page) == "other"
 
 
-FORUM = f"<meta name=generator content='phpBB 3'><h1>How high?</h1>{POSTS}"
-
-
-def test_pages_of_a_type_are_extracted_by_its_own_settings() -> None:
-    settings = ExtractionSettings(
-        engine="trafilatura", by_type={"forum": TypeSettings(engine="blocks")}
-    )
-    for page, engine in ((ARTICLE, "trafilatura"), (FORUM, "blocks")):
-        found = Extractor(settings).extract(page)
-        assert found.text == Extractor(ExtractionSettings(engine=engine)).extract(page).text
-        assert not found.notes  # the type is not noted where nobody asks
-
-
 def test_a_higher_chance_keeps_less() -> None:
     texts = [
         Extractor(ExtractionSettings(engine="blocks", min_chance=chance)).extract(ARTICLE).text
         for chance in (0.0, 0.5, 1.0)
     ]
     assert len(texts[0]) > len(texts[1]) > len(texts[2]) == 0
-    own = ExtractionSettings(engine="blocks", by_type={"article": TypeSettings(min_chance=0.0)})
-    assert Extractor(own).extract(ARTICLE).text == texts[0]
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"by_type": {"forum": {"include_comments": True}}, "engine": "blocks"}, "no include_comm"),
-        ({"by_type": {"forum": {"min_chance": 0.5}}}, "min_chance is for blocks"),
-        ({"by_type": {"article": {"engine": "resiliparse"}}, "engine": "blocks", "format": "markdown"}, "markdown"),
-        ({"by_type": {"blog": {}}}, "article"),
-        ({"min_chance": 0.5}, "min_chance is for blocks"),
-        ({"by_type": {"forum": {"page_type": True}}}, "page_type"),
-    ],
-)  # fmt: skip
-def test_settings_of_a_type_that_do_not_fit_are_refused(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
-        ExtractionSettings.model_validate(changes)
+@pytest.mark.parametrize("engine", ["trafilatura", "resiliparse"])
+def test_a_chance_is_refused_for_engines_without_one(engine: str) -> None:
+    with pytest.raises(ValidationError, match="min_chance is for blocks"):
+        ExtractionSettings.model_validate({"engine": engine, "min_chance": 0.5})
 
 
-def test_settings_of_a_type_count_in_the_identity_with_their_engines() -> None:
-    plain = ExtractionSettings()
-    by_type = ExtractionSettings(by_type={"forum": TypeSettings(engine="blocks")})
-    assert "by_type" not in plain.identity()
-    assert by_type.identity()["by_type"] == {"forum": {"engine": "blocks"}}
-    versions = extractor_version(by_type)
-    assert versions.startswith(extractor_version(plain))
-    assert "blocks" in versions
-    assert f"page types {PAGE_TYPES_VERSION}" in versions
-    assert "page types" not in extractor_version(plain)
-    agreeing = ExtractionSettings(
-        engine="agreement", min_agreement=0.8, by_type={"forum": TypeSettings(engine="blocks")}
-    )
-    assert agreeing.for_type("forum").engine == "blocks"
-    assert agreeing.for_type("article").engine == "agreement"
-
-
-def test_a_model_may_be_for_the_pages_of_a_type_alone() -> None:
-    forums = {"forum": TypeSettings(engine="blocks")}
-    settings = ExtractionSettings(model="mine.json", model_sha256="0" * 64, by_type=forums)
-    assert settings.for_type("forum").model_sha256 == "0" * 64
-    assert settings.for_type("article").model_sha256 is None
-    assert f"blocks {VERSION} {'0' * 64}" in extractor_version(settings)
+def test_the_version_of_types_counts_in_the_identity_where_types_are_noted() -> None:
+    plain, noted = ExtractionSettings(), ExtractionSettings(page_type=True)
+    versions = f"{extractor_version(plain)}, page types {PAGE_TYPES_VERSION}"
+    assert extractor_version(noted) == versions
 
 
 def test_documents_have_the_type_of_their_page_and_none_where_there_is_no_page(

@@ -10,7 +10,7 @@ from corpus_assets.ingest.gates.language import (
     with_sample,
 )
 from corpus_assets.ingest.records import Refusal
-from corpus_assets.models.files import find_model
+from corpus_assets.models.files import model_at
 
 GERMAN = "Der Gemeinderat hat gestern beschlossen, dass die alte Brücke erneuert werden soll. "
 ENGLISH = "The town council decided yesterday that the old bridge is going to be rebuilt. "
@@ -19,7 +19,7 @@ ENGLISH = "The town council decided yesterday that the old bridge is going to be
 @pytest.fixture(scope="module")
 def model() -> Path:
     try:
-        return find_model("lid.176")
+        return model_at("lid.176").path
     except ModelError as error:
         pytest.skip(str(error))
 

@@ -1,11 +1,11 @@
-"""The registry's first tables"""
+"""The registry's tables"""
 
 from collections.abc import Sequence
 
 import sqlalchemy as sa
 from alembic import op
 
-revision: str = "0001"
+revision: str = "r1"
 down_revision: str | None = None
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
@@ -27,6 +27,10 @@ def upgrade() -> None:
         sa.Column("bytes", sa.BigInteger(), nullable=False),
         sa.Column("cpu_seconds", sa.Double(), nullable=True),
         sa.Column("created_at", sa.Text(), nullable=False),
+        sa.Column("wall_seconds", sa.Double(), nullable=True),
+        sa.Column("peak_bytes", sa.BigInteger(), nullable=True),
+        sa.Column("tries", sa.BigInteger(), nullable=True),
+        sa.Column("bytes_in", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_artifacts")),
         sa.UniqueConstraint("stage", "fingerprint", name=op.f("uq_artifacts_stage_fingerprint")),
     )
@@ -34,10 +38,41 @@ def upgrade() -> None:
         op.f("ix_artifacts_snapshot_stage_part"), "artifacts", ["snapshot", "stage", "part"]
     )
     op.create_table(
+        "copies",
+        sa.Column("place", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("holds", sa.JSON(), nullable=False),
+        sa.Column("machine", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.Text(), nullable=False),
+        sa.CheckConstraint(
+            "kind IN ('export', 'pack', 'page', 'record', 'signatures', 'weights')",
+            name=op.f("ck_copies_kind"),
+        ),
+        sa.PrimaryKeyConstraint("place", "machine", name=op.f("pk_copies")),
+    )
+    op.create_table(
+        "failed_parts",
+        sa.Column("stage", sa.Text(), nullable=False),
+        sa.Column("fingerprint", sa.Text(), nullable=False),
+        sa.Column("snapshot", sa.Text(), nullable=True),
+        sa.Column("part", sa.BigInteger(), nullable=False),
+        sa.Column("label", sa.Text(), nullable=False),
+        sa.Column("error", sa.Text(), nullable=False),
+        sa.Column("tries", sa.BigInteger(), nullable=False),
+        sa.Column("failed_at", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("stage", "fingerprint", name=op.f("pk_failed_parts")),
+    )
+    op.create_table(
+        "lease_tokens",
+        sa.Column("last", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.PrimaryKeyConstraint("last", name=op.f("pk_lease_tokens")),
+    )
+    op.create_table(
         "leases",
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("owner", sa.Text(), nullable=False),
         sa.Column("expires_at", sa.Double(), nullable=False),
+        sa.Column("token", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_leases")),
     )
     op.create_table(
@@ -73,6 +108,14 @@ def upgrade() -> None:
         sa.UniqueConstraint("kind", "sha256", name=op.f("uq_models_kind_sha256")),
     )
     op.create_table(
+        "order_book",
+        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("sha256", sa.Text(), nullable=False),
+        sa.Column("entry", sa.Text(), nullable=False),
+        sa.Column("is_stored", sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint("number", name=op.f("pk_order_book")),
+    )
+    op.create_table(
         "recipes",
         sa.Column("digest", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
@@ -100,12 +143,27 @@ def upgrade() -> None:
         sa.Column("reference", sa.Text(), nullable=False),
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("created_at", sa.Text(), nullable=False),
+        sa.Column("given", sa.Text(), server_default="", nullable=False),
+        sa.Column("text_sha256", sa.Text(), nullable=True),
+        sa.Column("documents", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("found", sa.JSON(), server_default="{}", nullable=False),
+        sa.Column("error", sa.Text(), nullable=True),
+        sa.Column("attempts", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("owner", sa.Text(), nullable=True),
+        sa.Column("claim_expires_at", sa.Double(), nullable=True),
+        sa.Column("updated_at", sa.Text(), server_default="", nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_takedown_requests")),
+    )
+    op.create_index(
+        op.f("ix_takedown_requests_kind_value_near_duplicates"),
+        "takedown_requests",
+        ["kind", "value", "near_duplicates"],
+        unique=True,
     )
     op.create_index(op.f("ix_takedown_requests_status"), "takedown_requests", ["status"])
     op.create_table(
         "artifact_inputs",
-        sa.Column("artifact_id", ROW_NUMBER, nullable=False),
+        sa.Column("artifact_id", ROW_NUMBER, autoincrement=False, nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("content_hash", sa.Text(), nullable=False),
         sa.ForeignKeyConstraint(
@@ -119,7 +177,7 @@ def upgrade() -> None:
     op.create_index(op.f("ix_artifact_inputs_content_hash"), "artifact_inputs", ["content_hash"])
     op.create_table(
         "artifact_outputs",
-        sa.Column("artifact_id", ROW_NUMBER, nullable=False),
+        sa.Column("artifact_id", ROW_NUMBER, autoincrement=False, nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("path", sa.Text(), nullable=False),
         sa.Column("sha256", sa.Text(), nullable=False),
@@ -151,7 +209,7 @@ def upgrade() -> None:
         sa.Column("request_id", ROW_NUMBER, nullable=True),
         sa.Column("created_at", sa.Text(), nullable=False),
         sa.CheckConstraint(
-            "kind IN ('url_key', 'url_prefix', 'host', 'doc_id', 'text_id')",
+            "kind IN ('url_key', 'url_prefix', 'host', 'doc_id', 'text_id', 'near_text')",
             name=op.f("ck_suppressions_kind"),
         ),
         sa.ForeignKeyConstraint(
@@ -176,6 +234,28 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_takedown_actions_request_id"), "takedown_actions", ["request_id"])
     op.create_table(
+        "takedown_certificates",
+        sa.Column("id", ROW_NUMBER, nullable=False),
+        sa.Column("request_id", ROW_NUMBER, nullable=False),
+        sa.Column("path", sa.Text(), nullable=False),
+        sa.Column("sha256", sa.Text(), nullable=False),
+        sa.Column("previous_sha256", sa.Text(), nullable=True),
+        sa.Column("created_at", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["request_id"],
+            ["takedown_requests.id"],
+            name=op.f("fk_takedown_certificates_request_id"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_takedown_certificates")),
+        sa.UniqueConstraint(
+            "previous_sha256", name=op.f("uq_takedown_certificates_previous_sha256")
+        ),
+        sa.UniqueConstraint("sha256", name=op.f("uq_takedown_certificates_sha256")),
+    )
+    op.create_index(
+        op.f("ix_takedown_certificates_request_id"), "takedown_certificates", ["request_id"]
+    )
+    op.create_table(
         "versions",
         sa.Column("id", ROW_NUMBER, nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
@@ -188,6 +268,11 @@ def upgrade() -> None:
         sa.Column("tokens", sa.BigInteger(), nullable=False),
         sa.Column("samples", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.Text(), nullable=False),
+        sa.Column("superseded_by", sa.Text(), nullable=True),
+        sa.Column("contents_sha256", sa.Text(), nullable=True),
+        sa.Column("released_at", sa.Text(), nullable=True),
+        sa.Column("released_by", sa.Text(), nullable=True),
+        sa.Column("release_reason", sa.Text(), nullable=True),
         sa.CheckConstraint("status IN ('live', 'revoked')", name=op.f("ck_versions_status")),
         sa.ForeignKeyConstraint(
             ["lock_digest"], ["locks.digest"], name=op.f("fk_versions_lock_digest")
@@ -213,6 +298,33 @@ def upgrade() -> None:
         sa.UniqueConstraint("version", "name", name=op.f("uq_gates_version_name")),
     )
     op.create_table(
+        "judgements",
+        sa.Column("id", ROW_NUMBER, nullable=False),
+        sa.Column("version", sa.Text(), nullable=False),
+        sa.Column("doc_id", sa.Text(), nullable=False),
+        sa.Column("snapshot", sa.Text(), nullable=False),
+        sa.Column("part", sa.BigInteger(), nullable=False),
+        sa.Column("offset", sa.BigInteger(), nullable=False),
+        sa.Column("stage", sa.Text(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("agrees", sa.Boolean(), nullable=False),
+        sa.Column("why", sa.Text(), nullable=True),
+        sa.Column("judged_by", sa.Text(), nullable=False),
+        sa.Column("language", sa.Text(), nullable=True),
+        sa.Column("created_at", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["version"], ["versions.name"], name=op.f("fk_judgements_version")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_judgements")),
+        sa.UniqueConstraint(
+            "version",
+            "doc_id",
+            "snapshot",
+            "part",
+            "offset",
+            "judged_by",
+            name=op.f("uq_judgements_version_doc_id_snapshot_part_offset_judged_by"),
+        ),
+    )
+    op.create_table(
         "source_files",
         sa.Column("snapshot", sa.Text(), nullable=False),
         sa.Column("part", sa.BigInteger(), autoincrement=False, nullable=False),
@@ -229,6 +341,43 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("snapshot", "part", name=op.f("pk_source_files")),
     )
     op.create_table(
+        "suppression_holders",
+        sa.Column("request_id", ROW_NUMBER, autoincrement=False, nullable=False),
+        sa.Column("suppression_id", ROW_NUMBER, autoincrement=False, nullable=False),
+        sa.ForeignKeyConstraint(
+            ["request_id"], ["takedown_requests.id"], name=op.f("fk_suppression_holders_request_id")
+        ),
+        sa.ForeignKeyConstraint(
+            ["suppression_id"],
+            ["suppressions.id"],
+            name=op.f("fk_suppression_holders_suppression_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint(
+            "request_id", "suppression_id", name=op.f("pk_suppression_holders")
+        ),
+    )
+    op.create_index(
+        op.f("ix_suppression_holders_suppression_id"), "suppression_holders", ["suppression_id"]
+    )
+    op.create_table(
+        "version_keys",
+        sa.Column("id", ROW_NUMBER, nullable=False),
+        sa.Column("version", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("snapshot", sa.Text(), nullable=False),
+        sa.Column("path", sa.Text(), nullable=False),
+        sa.Column("sha256", sa.Text(), nullable=False),
+        sa.Column("bytes", sa.BigInteger(), nullable=False),
+        sa.Column("rows", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["version"], ["versions.name"], name=op.f("fk_version_keys_version")
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_version_keys")),
+    )
+    op.create_index(op.f("ix_version_keys_path"), "version_keys", ["path"])
+    op.create_index(op.f("ix_version_keys_version_kind"), "version_keys", ["version", "kind"])
+    op.create_table(
         "version_lineage",
         sa.Column("id", ROW_NUMBER, nullable=False),
         sa.Column("version", sa.Text(), nullable=False),
@@ -240,8 +389,7 @@ def upgrade() -> None:
         sa.Column("sha256", sa.Text(), nullable=False),
         sa.Column("rows", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
-            "table_name IN ('documents', 'decisions', 'cluster_members', 'signals', 'texts', "
-            "'final_text', 'spans')",
+            "table_name IN ('documents', 'decisions', 'cluster_members', 'signals', 'texts', 'final_text', 'spans', 'benchmark_hits')",
             name=op.f("ck_version_lineage_table_name"),
         ),
         sa.ForeignKeyConstraint(
@@ -272,30 +420,10 @@ def upgrade() -> None:
         sa.Column("samples", sa.BigInteger(), nullable=False),
         sa.Column("tokens", sa.BigInteger(), nullable=False),
         sa.Column("documents", sa.BigInteger(), nullable=False),
+        sa.Column("labels", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(
             ["version"], ["versions.name"], name=op.f("fk_version_shards_version")
         ),
         sa.PrimaryKeyConstraint("version", "group_id", "shard", name=op.f("pk_version_shards")),
     )
     op.create_index(op.f("ix_version_shards_bin_sha256"), "version_shards", ["bin_sha256"])
-
-
-def downgrade() -> None:
-    op.drop_table("version_shards")
-    op.drop_table("version_lineage")
-    op.drop_table("source_files")
-    op.drop_table("gates")
-    op.drop_table("versions")
-    op.drop_table("takedown_actions")
-    op.drop_table("suppressions")
-    op.drop_table("snapshots")
-    op.drop_table("artifact_outputs")
-    op.drop_table("artifact_inputs")
-    op.drop_table("takedown_requests")
-    op.drop_table("sources")
-    op.drop_table("recipes")
-    op.drop_table("models")
-    op.drop_table("metrics")
-    op.drop_table("locks")
-    op.drop_table("leases")
-    op.drop_table("artifacts")
