@@ -375,7 +375,7 @@ EVAL_INDEX = Stage(
     writes=(files.EVAL_INDEX,),
     calibration=Calibration(
         files.EVAL_INDEX,
-        "items of evaluation suites; nothing of documents",
+        "items of evaluation suites; no documents",
         lambda graph: _calibrations(graph, files.EVAL_INDEX),
         is_model=True,
     ),

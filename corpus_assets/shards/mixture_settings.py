@@ -140,7 +140,7 @@ class MixtureSettings(AxisWeights):
         description="`max_epochs` of other labels: axis -> value -> epochs",
     )
     max_epochs_by_group: dict[str, Epochs] = Field(
-        default={}, description="`max_epochs` of `DOMAIN/TIER`, whatever the others say"
+        default={}, description="`max_epochs` of `DOMAIN/TIER`, overrides the others"
     )
 
     @model_validator(mode="before")

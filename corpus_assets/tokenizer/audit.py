@@ -224,7 +224,7 @@ class AuditSettings(Settings):
     on_failure: Literal["stop", "warn"] = Field(
         default="stop",
         description="`stop`: a build ends before any token is written, unless unused tokens are "
-        "all that is wrong; `warn`: it goes on, and the check `audit` warns",
+        "all that is wrong; `warn`: it continues, and the check `audit` warns",
     )
 
 

@@ -175,11 +175,11 @@ def test_a_snapshot_that_breaks_the_recipe_can_be_removed_and_stays_removed(
     assert f"removed {SECOND} from web" in capsys.readouterr().out
     told: list[str] = []
     assert follow(corpus.book(), told.append) == []
-    assert told == [f"passed over {SECOND}: it was removed; `corpus snapshots add` takes it"]
+    assert told == [f"passed over {SECOND}: it was removed; `corpus snapshots add` adds it again"]
     assert place.run("snapshots", "remove", SECOND) == 1
     assert "was not added to recipe crawl (none was)" in capsys.readouterr().err
     assert place.run("snapshots", "remove", FIRST) == 1
-    assert "that the recipe's file names is taken out there" in capsys.readouterr().err
+    assert "that the recipe file names is removed there" in capsys.readouterr().err
 
 
 def test_removing_a_snapshot_takes_its_pins_and_its_partition(

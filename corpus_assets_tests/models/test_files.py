@@ -55,7 +55,7 @@ def test_a_model_with_another_digest_is_refused(folder: Path) -> None:
 
 def test_a_model_that_cannot_be_read_is_refused(folder: Path) -> None:
     (folder / "lid.176.ftz").mkdir()
-    with pytest.raises(ModelError, match="holds no file"):
+    with pytest.raises(ModelError, match="has no files"):
         models.find_model("lid.176")
 
 

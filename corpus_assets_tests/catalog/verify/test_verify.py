@@ -178,7 +178,7 @@ def test_a_record_without_text_that_is_kept_is_found(tmp_path: Path) -> None:
         next(row for row in rows if row["reason"] == "empty_page")["kept"] = True
 
     found = problems(build(tmp_path, tamper=rewrite("decisions", revive)))
-    assert any("gave no text and are kept" in problem["problem"] for problem in found)
+    assert any("records without text that are kept" in problem["problem"] for problem in found)
 
 
 def test_a_capture_kept_twice_is_found(tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_adding_a_crawl_that_is_not_there_says_so_and_leaves_nothing(
     assert place.run("snapshots", "add", "CC-MAIN-1999-01") == 1
     assert "is not there" in capsys.readouterr().err
     assert place.run("snapshots", "add", "../../etc") == 1
-    assert "'../../etc' is no name for a snapshot" in capsys.readouterr().err
+    assert "'../../etc' is not a valid name for a snapshot" in capsys.readouterr().err
     assert not list(place.home.glob("store/snapshots/**/*.json"))
 
 
