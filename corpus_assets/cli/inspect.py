@@ -72,7 +72,7 @@ def show_signals(answer: Answer) -> None:
             ("snapshot", f"{answer['snapshot']} (part {answer['part']})"),
             ("domain", answer["domain"]),
             ("language", answer["language"]),
-            ("fate", answer["fate"]),
+            ("outcome", answer["fate"]),
             ("failed rules", ", ".join(answer["failed_rules"]) or None),
         ]
     )
