@@ -27,12 +27,13 @@ SOURCES = sorted(
 )
 TERMINAL = 80
 CUT_OFF = "..."
+LINK_TARGET = re.compile(r"(?<=\])\([^)\s]+\)")
 COUNTED = ("document", "file", "shard", "part", "request", "snapshot", "record", "row", "problem")
 
 
 def ours(text: str) -> list[str]:
     """The phrases of a text that are in the glossary, each with what to write instead."""
-    plain = " ".join(text.split())
+    plain = " ".join(LINK_TARGET.sub("", text).split())
     return [
         f"{found[0]!r}: write {better!r} ({plain[max(0, found.start() - 40) : found.end() + 40]})"
         for pattern, better in PATTERNS.items()

@@ -364,6 +364,4 @@ def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None
         return
     print_table(answer["columns"], answer["rows"])
     if answer["truncated"]:
-        click.echo(
-            f"catalog: only the first {counted(limit, 'row')} are shown (see --limit)", err=True
-        )
+        click.echo(f"catalog: output cut to {counted(limit, 'row')} (see --limit)", err=True)

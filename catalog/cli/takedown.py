@@ -14,6 +14,7 @@ from catalog.cli.options import BROKEN_EXIT, Place, placed
 from catalog.cli.terminal import print_json, print_line, printable
 from catalog.db.rows import TAKEDOWN_STATES
 from catalog.errors import CatalogError, TakedownTooWide
+from catalog.figures import counted
 
 BAD_LINES_IN_JSON = 10_000
 
@@ -168,7 +169,7 @@ def list_(place: Place, as_json: bool, status: str | None, limit: int) -> None:
     rows = [asdict(row) for row in place.registry.takedowns(status, limit + 1)]
     print_json(rows[:limit]) if as_json else views.show_list(rows[:limit])
     if len(rows) > limit:
-        click.echo(f"catalog: only the first {limit} are shown (see --limit)", err=True)
+        click.echo(f"catalog: output cut to {counted(limit, 'request')} (see --limit)", err=True)
 
 
 @takedown.command()

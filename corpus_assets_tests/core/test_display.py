@@ -24,7 +24,7 @@ def test_the_plain_log_has_one_line_an_asset() -> None:
     lines: list[str] = []
     report(PlainLog(lines.append))
     first, second = lines
-    assert re.fullmatch(r"signals crawl-1: 2 parts run in [\d.]+ s, [\d,]+ documents/s", first)
+    assert re.fullmatch(r"signals crawl-1: 2 parts computed in [\d.]+ s, [\d,]+ documents/s", first)
     assert re.fullmatch(r"tokenizer: 0 parts computed, 1 cached in [\d.]+ s", second)
 
 
@@ -56,7 +56,7 @@ def test_bars_show_every_asset_with_its_parts() -> None:
     assert "signals crawl-1" in shown
     assert "2/2" in shown
     assert "tokenizer" in shown
-    assert "found" in shown
+    assert "cached" in shown
 
 
 def test_nodes_of_one_asset_share_its_bar() -> None:

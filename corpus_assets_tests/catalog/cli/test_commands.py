@@ -193,7 +193,7 @@ def test_sql_answers_as_table_and_as_json(corpus: Corpus) -> None:
     assert run(corpus, "sql", query).stdout == "kept  n\nno    8\nyes   20\n"
     assert run_json(corpus, "sql", query)["rows"] == [[False, 8], [True, 20]]
     cut = run(corpus, "sql", "SELECT * FROM documents", "--limit", "1")
-    assert "only the first 1 rows" in cut.stderr
+    assert "output cut to 1 row (see --limit)" in cut.stderr
     raw = run_json(corpus, "sql", "SELECT doc_id, 'nan'::DOUBLE AS x FROM raw.documents LIMIT 1")
     assert len(raw["rows"][0][0]) == 32
     assert raw["rows"][0][1] is None

@@ -62,7 +62,7 @@ def test_a_wide_request_takes_yes_and_says_which_hosts_it_covers(own_corpus: Cor
     assert refused.exit_code == 2
     assert "file it with --yes" in refused.stderr
     told = request(own_corpus, "--domain", "example", "--dry-run").stdout
-    assert "Filing it takes --yes: domain example covers" in told
+    assert "Filing it needs --yes: domain example covers" in told
     assert "covers     example and every host below it" in told
     assert "host           documents" in told
     assert run_json(own_corpus, *asked, "--yes")["outcome"] == "filed"
@@ -200,7 +200,7 @@ def test_no_command_prints_text_of_a_document(own_corpus: Corpus, tmp_path: Path
         (("takedown", "request", "--url", "a", "--domain", "b", "--reason", "x"), "exactly one of"),
         (("takedown", "request", "--url", LONG), "Missing option '--reason'"),
         (("takedown", "request", "--url", LONG, "--reason", " "), "needs a reason"),
-        (("takedown", "request", "--doc-id", "ffff", "--reason", "x"), "no live version knows"),
+        (("takedown", "request", "--doc-id", "ffff", "--reason", "x"), "no live version has"),
         (("takedown", "show", "99"), "no takedown 99"),
         (("takedown", "withdraw", "99"), "no takedown 99"),
         (("takedown", "list", "--status", "lost"), "'lost' is not one of"),
@@ -227,7 +227,7 @@ def test_exposure_is_told_as_a_table_and_as_json(corpus: Corpus) -> None:
     assert answer["times_seen"] == len(answer["seen"]) > 0
     assert {row["step"] for row in answer["seen"]} <= set(range(12))
     text = run(corpus, "exposure", doc.doc_id.hex()[:8], *options).stdout
-    assert f"times seen            {answer['times_seen']}" in text
+    assert f"times seen       {answer['times_seen']}" in text
     assert "The run of this manifest ends after 12 steps" in text
 
 
