@@ -151,7 +151,7 @@ def test_a_crawl_that_is_passed_over_is_told_once(place: Place) -> None:
 
     @dg.op
     def look(context: dg.OpExecutionContext) -> None:
-        context.add_output_metadata({"crawls": [], "passed_over": ["passed over CC-2: it is cut"]})
+        context.add_output_metadata({"crawls": [], "passed_over": ["skipped CC-2: it is cut"]})
 
     @dg.job
     def looking() -> None:
@@ -159,7 +159,7 @@ def test_a_crawl_that_is_passed_over_is_told_once(place: Place) -> None:
 
     with dg.DagsterInstance.ephemeral() as instance:
         seen = Seen.now(instance, registry)
-        for told in (["passed over CC-2: it is cut"], []):
+        for told in (["skipped CC-2: it is cut"], []):
             looking.execute_in_process(instance=instance)
             found = list(news(instance, registry, seen, 30, datetime.now(UTC)))
             assert [one.details["said"] for one in found] == told

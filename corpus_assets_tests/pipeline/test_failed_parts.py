@@ -122,7 +122,7 @@ def test_a_file_that_is_skipped_is_as_one_that_holds_nothing_and_the_version_say
     place = f"--home={home.root}"
     assert said("skip", recipe, place) == "skipped: crawl-1 part-00001.warc.gz\n"
     assert said("failed", place) == "no part is quarantined\n"
-    with pytest.raises(RecipeError, match="max_failed_parts: 1 files of sources are skipped and 0"):
+    with pytest.raises(RecipeError, match="max_failed_parts: 1 source file skipped and 0"):
         built(recipe, home)
     made = built(recipe, home, max_failed_parts=1)
     page = Path(home.store_url, "versions", "mine", "report.html").read_text(encoding="utf-8")

@@ -107,7 +107,7 @@ def test_an_older_catalog_is_brought_up_to_what_was_removed_since(
     ):
         older.backup(here)
     assert removed.build(version="small-2") == 1
-    assert "an old copy was put back" in capsys.readouterr().err
+    assert "an old backup was restored" in capsys.readouterr().err
     assert _catalog(removed, "takedown", "restore").exit_code == 0
     registry = Registry(Home.resolve(str(removed.home)).catalog_url)
     assert registry.version("small-1").status == "revoked"

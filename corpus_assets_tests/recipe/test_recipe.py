@@ -55,7 +55,11 @@ def test_the_demo_recipe_is_whole() -> None:
             "..",
             "sources.0.domain: '..' is not a valid name for a domain: use",
         ),
-        ("sources.web.snapshots", {"a\x1b": "x"}, "sources.0.snapshots: 'a\\x1b' is no name for"),
+        (
+            "sources.web.snapshots",
+            {"a\x1b": "x"},
+            "sources.0.snapshots: 'a\\x1b' is not a valid name for",
+        ),
         ("name", "My Corpus", "name: 'My Corpus' is not a valid name for a recipe or source"),
         ("sources", "web", "sources: Input should be a valid tuple"),
         ("sources", [], "sources: Tuple should have at least 1 item"),
@@ -184,11 +188,11 @@ def test_two_snapshots_of_one_name_in_one_source_are_refused(path: Path) -> None
     text = RECIPE.replace("crawl-2: web/crawl-2", "crawl-1: web/crawl-2")
     path.write_text(text, encoding="utf-8")
     line = text.splitlines().index("      crawl-1: web/crawl-2/*.warc.gz") + 1
-    assert refused(path) == f"not valid YAML at line {line}: key 'crawl-1' stands there twice"
+    assert refused(path) == f"not valid YAML at line {line}: duplicate key 'crawl-1'"
 
 
 def test_two_sources_of_one_name_are_refused(path: Path) -> None:
-    assert "source web stands there twice" in refused(path, {"sources.1.name": "web"})
+    assert "duplicate source web" in refused(path, {"sources.1.name": "web"})
 
 
 @pytest.mark.parametrize(

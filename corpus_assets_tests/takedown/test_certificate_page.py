@@ -103,8 +103,8 @@ def test_copies_that_are_left_are_said_at_the_top() -> None:
     page = _page(copies=[exact, exact | {"in_training_data": False}])
     assert 'class="lead open"' in page
     assert _lead(page).startswith(
-        "1 document was removed; the same text stands under 2 other addresses: 1 of them is in "
-        "the training data."
+        "1 document was removed; the same text is found under 2 other URLs: 1 of them is in the "
+        "training data."
     )
     assert "request their URLs or document ids" in page
 

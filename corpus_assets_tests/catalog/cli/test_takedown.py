@@ -139,7 +139,7 @@ def test_requests_are_listed_shown_and_withdrawn(own_corpus: Corpus) -> None:
         1
     ]
     cut = run(own_corpus, "takedown", "list", "--limit", "1")
-    assert "only the first 1 are shown" in cut.stderr
+    assert "output cut to 1 request (see --limit)" in cut.stderr
 
 
 def test_what_was_done_is_shown_and_cannot_be_withdrawn(own_corpus: Corpus) -> None:

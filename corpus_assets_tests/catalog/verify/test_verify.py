@@ -11,6 +11,7 @@ import pytest
 
 from catalog.db.rows import LINEAGE_TABLES, ShardRow
 from catalog.errors import StoreFileError
+from catalog.figures import counted
 from catalog.formats.manifest import load_manifest, parse_manifest
 from catalog.formats.shards import HEAD, parse_index
 from catalog.verify.files import check_shard
@@ -236,7 +237,7 @@ def test_tokens_that_are_not_as_the_spans_say_are_found(
         changed[place] = value
         assert said in sentences(own_corpus, shard, bin=changed.tobytes())
     changed = np.where(tokens == 0, 5, tokens).astype("<i4")  # token 0 ends documents
-    assert f"{shard.documents} documents do not end" in sentences(
+    assert f"{counted(shard.documents, 'document')} do not end" in sentences(
         own_corpus, shard, bin=changed.tobytes()
     )
 
@@ -250,7 +251,7 @@ def test_blocks_of_a_large_shard_are_read_one_by_one(
     for block in (1, 7, SEQ_LEN, 10_000):
         monkeypatch.setattr("catalog.verify.files.BLOCK_TOKENS", block)
         assert sentences(own_corpus, shard) == ""
-        assert f"{shard.documents} documents do not end" in sentences(
+        assert f"{counted(shard.documents, 'document')} do not end" in sentences(
             own_corpus, shard, bin=wrong.tobytes()
         )
 
