@@ -52,8 +52,8 @@ def test_a_plan_is_a_line_an_asset(place: Place, capsys: Captured) -> None:
         for line in text.partition("\n\n")[0].splitlines()
     }
     assert lines["documents"] == "cached   10 parts"  # five files, and lists they look pages up in
-    assert lines["signals"] == "runs     5 parts, 0 cached"
-    assert lines["selection"].startswith("waits    for its inputs")
+    assert lines["signals"] == "compute  5 parts, 0 cached"
+    assert lines["selection"].startswith("pending  (")
 
 
 def test_planning_in_an_empty_home_runs_nothing(
