@@ -4,7 +4,7 @@
 
 Up to three files take the places of the demo's three crawls, in their order: cutoffs, tiers and
 trained models learn from the first one. Everything up to deduplication runs as in a build, with the
-recipe's own settings, and its stand-ins in the place of published models. The yield is
+recipe's own settings, and its fallbacks in the place of published models. The yield is
 documents that selection and deduplication keep / records read. Its range stands in the row `yield`
 of recipes/sources/RECIPE.csv: a crawl of mixed languages is meant, and one in a recipe's own
 language alone gives more.
@@ -82,7 +82,7 @@ def kept_of(name: str, files: list[Path], home: Home, workers: int) -> Kept:
     """Run a recipe on the files, up to deduplication."""
     crawls = {crawl: str(file.resolve()) for crawl, file in zip(CRAWLS, files, strict=False)}
     source = {"name": "web", "format": "warc", "domain": "web", "snapshots": crawls}
-    overrides = {"sources": [source], "mixture.domains": {"web": 1}, "use_stand_ins": ["all"]}
+    overrides = {"sources": [source], "mixture.domains": {"web": 1}, "use_fallbacks": ["all"]}
     counts: Counter[str] = Counter()
     path = str(RECIPES / f"{name}.yaml")
     with open_session(path, home, workers=workers, overrides=overrides) as session:

@@ -43,6 +43,6 @@ def size(count: float) -> str:
     return f"{count:,.1f} PiB"
 
 
-def counted(count: int, noun: str) -> str:
-    """Return `1 file`, `2 files`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return `1 file`, `2 files`; other plurals are given: `counted(2, "copy", "copies")`."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

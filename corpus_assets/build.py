@@ -169,7 +169,7 @@ def build(
             return made
         runner.run(building.steps(), building.name)
     if building.made is None:
-        raise CorpusError("the build gave no version; run it again")
+        raise CorpusError("the build produced no version; run it again")
     runner.built(session, building.made)
     return building.made
 
@@ -265,7 +265,7 @@ class Build:
             except OrdersChanged:
                 if session.requests:
                     raise  # a takedown run looks first whose orders they are
-            session.progress.told("takedowns came in: building again without what they name")
+            session.progress.told("new takedowns were filed: rebuilding without their documents")
             refresh_orders(session)
             for asset in session.pipeline.graph.assets:
                 run_one(session, asset, record)

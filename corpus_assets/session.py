@@ -84,9 +84,7 @@ def open_session(
     pins: dict[str, Output] = {}
     pinned = lock or calibrations
     if pinned is not None and upgrade:
-        raise RecipeError(
-            "--upgrade resolves anew what a named lock would pin; leave one of the two out"
-        )
+        raise RecipeError("--upgrade recomputes what the named lock pins; use only one of the two")
     if pinned is not None:
         pins = import_calibrations(load_lock(Path(pinned)), Path(pinned).parent, store)
     bound = load_lock(Path(lock)) if lock is not None else None

@@ -21,11 +21,11 @@ called after a publication. A test compares recipe and table both ways.
 
 | status | what it says |
 |---|---|
-| as published | the value, and which side of it passes, stand in the source |
+| as published | the value, and which side of it passes, are in the source |
 | deviates | the rule is the publication's, the last column says what is different here |
 | absent | a rule of the publication that the recipe does not have |
-| not verified | the value is said to stand there, and could not be read there |
-| ours | the publication says nothing of it |
+| not verified | the value is reportedly there, and could not be read there |
+| ours | the publication does not specify it |
 | measured | what came out, by a benchmark |
 
 A source is a paper's section, or `owner/repository@commit path`.

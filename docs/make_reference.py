@@ -28,7 +28,7 @@ HEAD = """\
 # Settings reference
 
 Every key a recipe may have. This file is made by `docs/make_reference.py` from the models that
-read the recipe; change those, then run it again. How to put a recipe together is told in
+read the recipe; change those, then run it again. How to write a recipe is explained in
 [recipes.md](recipes.md).
 
 An unknown key is an error. A default of *required* means that the key must be there.

@@ -48,7 +48,7 @@ def resolve_doc_id(lineage: Lineage, written: str) -> bytes:
     found = doc_ids_between(lineage, lowest, highest, 6)
     if not found:
         raise UnknownName(
-            f"version {lineage.version.name} knows no document {digits}: it was never ingested "
+            f"version {lineage.version.name} has no document {digits}: it was never ingested "
             "for this version (try another --version)"
         )
     if len(found) > 1:

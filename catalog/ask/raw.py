@@ -12,6 +12,7 @@ from typing import Any
 
 from catalog.db.rows import FileRow, SuppressionRow
 from catalog.errors import SourceUnavailable, TakedownRefused, UnknownName
+from catalog.figures import counted
 from catalog.formats.ids import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
 from catalog.formats.urls import one_spelling
 from catalog.lineage.lookups import records_by_id, records_of
@@ -61,7 +62,7 @@ def fetch_original(lineage: Lineage, doc_id: bytes, capture: int = 0) -> Origina
     records = records_of(lineage, doc_id)
     if not 0 <= capture < len(records):
         raise UnknownName(
-            f"document {doc_id.hex()} has {len(records)} records in version "
+            f"document {doc_id.hex()} has {counted(len(records), 'record')} in version "
             f"{lineage.version.name}; --capture counts them from 0"
         )
     record = records[capture]
@@ -92,8 +93,8 @@ def read_record(kind: str, file: FileRow, record: Row) -> tuple[bytes, bytes]:
     readers = installed(READER_GROUP)
     if not readers:
         raise SourceUnavailable(
-            f"nothing that reads source files is installed, so {file.uri} cannot be looked into: "
-            "install corpus-assets here, anew after an update"
+            f"nothing that reads source files is installed, so {file.uri} cannot be read: "
+            "install corpus-assets here; after an update, reinstall it"
         )
     stored, data = load(readers[0], "reader of source files")(kind, file, record)
     return stored, data

@@ -9,6 +9,7 @@ import numpy as np
 from catalog.ask.documents import cluster, fate, resolve_doc_id
 from catalog.db.rows import ShardRow
 from catalog.errors import CatalogError, LineageBroken, StoreFileError, UnknownName
+from catalog.figures import counted
 from catalog.formats.ids import TokenBytes, char_range, context, extracted_range
 from catalog.formats.manifest import Manifest
 from catalog.formats.shards import RunOrder, numpy_type
@@ -60,7 +61,7 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
         return place | {"token_id": token_id, "padding": True, "doc_id": None}
     if len(covering) > 1:
         raise LineageBroken(
-            f"{len(covering)} documents claim token {token} of sample {sample} in "
+            f"{counted(len(covering), 'document')} claim token {token} of sample {sample} in "
             f"{shard.full_name}: run `catalog verify {lineage.version.name}`"
         )
     doc_id = bytes(covering[0]["doc_id"])
@@ -324,7 +325,7 @@ def _absence(lineage: Lineage, doc_id: bytes) -> str:
     decisions.sort(key=lambda row: not row["kept"])
     if not decisions:
         raise UnknownName(
-            f"version {lineage.version.name} knows no document {doc_id.hex()}: it was never "
+            f"version {lineage.version.name} has no document {doc_id.hex()}: it was never "
             "ingested for this version (try another --version)"
         )
     return f"The document is in no shard of this version: {fate(decisions[0])}."

@@ -14,12 +14,13 @@ from catalog.cli.serve import serve
 from catalog.cli.takedown import takedown
 from catalog.cli.terminal import print_json, print_line, print_table, progress_line
 from catalog.errors import CatalogError
+from catalog.figures import counted
 
 
 @click.group(cls=OneLineErrors, invoke_without_command=True)
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Where every token came from, and where every document went."""
+    """Trace tokens and documents through a corpus."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -31,7 +32,7 @@ main.add_command(serve)
 @main.command()
 @placed
 def upgrade(place: Place, as_json: bool) -> None:
-    """Create the catalog's tables, or bring them to this package's schema."""
+    """Create or migrate the catalog's tables."""
     before, after = place.unchecked.upgrade()
     if as_json:
         print_json({"before": before, "after": after})
@@ -39,7 +40,7 @@ def upgrade(place: Place, as_json: bool) -> None:
         print_line(f"The catalog at {place.unchecked.database} is up to date (schema {after}).")
     else:
         print_line(
-            f"The catalog at {place.unchecked.database} went from schema "
+            f"The catalog at {place.unchecked.database} was migrated from schema "
             f"{before or 'none'} to {after}."
         )
 
@@ -47,7 +48,7 @@ def upgrade(place: Place, as_json: bool) -> None:
 @main.command()
 @placed
 def versions(place: Place, as_json: bool) -> None:
-    """List the published versions: candidates, released ones, revoked ones."""
+    """List published versions and their status."""
     rows = [asdict(row) | {"state": row.state} for row in place.registry.versions()]
     print_json(rows) if as_json else views.show_versions(rows)
 
@@ -56,10 +57,10 @@ def versions(place: Place, as_json: bool) -> None:
 @click.argument("version")
 @placed
 def resolve(place: Place, as_json: bool, version: str) -> None:
-    """Show what a version is made of: recipe, lock, manifest, inputs, groups, shards, gates.
+    """Show what a version is made of.
 
-    VERSION is a name, or `latest`: the newest released version, or before any is released the
-    newest candidate.
+    Recipe, lock, manifest, inputs, groups, shards and gates. VERSION is a name, or `latest`: the
+    newest released version or, if there is none, the newest candidate.
     """
     from catalog.ask.versions import resolve as resolve_version
 
@@ -69,14 +70,14 @@ def resolve(place: Place, as_json: bool, version: str) -> None:
 
 @main.command()
 @click.argument("version")
-@click.option("--override", metavar="REASON", help="Release it whatever its gates say.")
-@click.option("--by", default=getuser, help="Who releases it [your user name].")
+@click.option("--override", metavar="REASON", help="Release it even if gates have not passed.")
+@click.option("--by", default=getuser, help="Name to record [your user name].")
 @placed
 def release(place: Place, as_json: bool, version: str, override: str | None, by: str) -> None:
-    """Make a candidate a released version, if all its gates have passed.
+    """Release a candidate whose gates have all passed.
 
-    `latest` and commands without a version name mean released ones, once there is one. Who released
-    it, when and why is recorded in the catalog.
+    Once a version is released, `latest` and commands without a version name refer to released
+    versions. The catalog records who released it, when and why.
     """
     from catalog.takedown.book import expect_book
 
@@ -88,7 +89,7 @@ def release(place: Place, as_json: bool, version: str, override: str | None, by:
         print_json(asdict(answer) | {"state": answer.state})
     else:
         print_line(
-            f"{version} is released since {answer.released_at} by {answer.released_by}: "
+            f"{version} was released on {answer.released_at} by {answer.released_by}: "
             f"{answer.release_reason}"
         )
 
@@ -96,9 +97,10 @@ def release(place: Place, as_json: bool, version: str, override: str | None, by:
 @main.command()
 @placed
 def copies(place: Place, as_json: bool) -> None:
-    """List what commands wrote beside the store's results: exports, packs, pages, records, weights.
+    """List exports and other copies of documents.
 
-    Takedowns delete those of the home, exports excepted, and name the others.
+    Exports, packs, pages, records and model weights that commands have written. Takedowns delete
+    those in the home, except exports, and list the others.
     """
     from catalog.copies import listed
 
@@ -108,12 +110,12 @@ def copies(place: Place, as_json: bool) -> None:
 
 @main.command()
 @version_option
-@click.option("--list", "listed", is_flag=True, help="List every judgement with its words.")
+@click.option("--list", "listed", is_flag=True, help="List every judgement.")
 @placed
 def judgements(place: Place, as_json: bool, version: str | None, listed: bool) -> None:
-    """Sum up what people said of a version's decisions, by reason, with 95% intervals.
+    """Summarise reviewers' judgements of a version.
 
-    Judgements are recorded on the pages of `catalog serve --review`.
+    By reason, with 95% intervals. Reviewers record them in `catalog serve --review`.
     """
     from catalog.ask.review import summary, told
 
@@ -130,9 +132,10 @@ def judgements(place: Place, as_json: bool, version: str | None, listed: bool) -
 @version_option
 @placed
 def lineage(place: Place, as_json: bool, doc_id: str, version: str | None) -> None:
-    """Tell a document's story: source, fate, cluster, scores, edits, shards.
+    """Show a document's lineage.
 
-    DOC_ID is in hex; its beginning is enough where only one document begins so.
+    Source, outcome, duplicate cluster, signals, edits and shards. DOC_ID is a document id in hex or
+    an unambiguous prefix of it.
     """
     from catalog.ask.documents import history, resolve_doc_id
 
@@ -147,7 +150,10 @@ def lineage(place: Place, as_json: bool, doc_id: str, version: str | None) -> No
 @version_option
 @placed
 def cluster(place: Place, as_json: bool, doc_id: str, limit: int, version: str | None) -> None:
-    """Show a document's copies: how alike they are, which one is kept, and why."""
+    """Show a document's duplicate cluster.
+
+    How similar its members are, which one is kept, and why.
+    """
     from catalog.ask.documents import cluster_story, resolve_doc_id
 
     with place.lineage(version) as tables:
@@ -157,11 +163,11 @@ def cluster(place: Place, as_json: bool, doc_id: str, limit: int, version: str |
 
 @main.command()
 @click.argument("doc_id")
+@click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Output file.")
+@click.option("--stored", is_flag=True, help="As stored in the file (gzip), not decompressed.")
 @click.option(
-    "--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it there."
+    "--capture", type=click.IntRange(0), default=0, help="Which capture, if there are several."
 )
-@click.option("--stored", is_flag=True, help="As it lies in the file (gzip), not inflated.")
-@click.option("--capture", type=click.IntRange(0), default=0, help="Which, if it has several.")
 @version_option
 @placed
 def raw(
@@ -173,10 +179,10 @@ def raw(
     capture: int,
     version: str | None,
 ) -> None:
-    """Fetch a document's original record again, from the file that it came from.
+    """Fetch a document's original record from its source.
 
-    Writes a WARC record, a line of JSON lines, a Parquet row as JSON, or a file. With --json,
-    where it came from is printed, and the record in base64 unless --out takes it.
+    Writes a WARC record, a JSON line, a Parquet row as JSON, or a file. --json prints where it came
+    from, and the record in base64 unless --out is given.
     """
     from catalog.ask.documents import resolve_doc_id
     from catalog.ask.raw import fetch_original
@@ -200,8 +206,8 @@ def raw(
 
 
 @main.command()
-@click.option("--url", help="A page's address, in any spelling.")
-@click.option("--host", "--domain", "host", help="A host, with all its subdomains.")
+@click.option("--url", help="URL of a page, in any spelling.")
+@click.option("--host", "--domain", "host", help="A host and all its subdomains.")
 @click.option("--text", help="A document's text, or a passage of it.")
 @click.option(
     "--text-file", type=click.File("rb"), help="The same, from a UTF-8 file ('-': stdin)."
@@ -219,7 +225,10 @@ def find(
     limit: int,
     version: str | None,
 ) -> None:
-    """Find documents by address, host or text, and say what became of them."""
+    """Find documents by URL, host or text.
+
+    Shows what happened to each.
+    """
     from catalog.ask import documents as lookups
 
     if sum(given is not None for given in (url, host, text, text_file)) != 1:
@@ -246,9 +255,9 @@ def find(
 @click.argument("token", type=int)
 @placed
 def trace(place: Place, as_json: bool, version: str, shard: str, sample: int, token: int) -> None:
-    """Lead a token back to its document, text and source file.
+    """Trace a token to its source document.
 
-    SHARD is GROUP/shard_00000, or the bare name where only one group has it. SAMPLE and TOKEN
+    SHARD is GROUP/shard_00000, or the bare name if it is unique. SAMPLE and TOKEN
     count from 0.
     """
     from catalog.ask.tokens import trace as trace_token
@@ -260,9 +269,9 @@ def trace(place: Place, as_json: bool, version: str, shard: str, sample: int, to
 
 @main.command()
 @click.argument("doc_id")
-@click.option("--seed", type=int, help="The run's seed; the manifest's own if none.")
-@click.option("--steps", type=click.IntRange(0), required=True, help="Steps the run made.")
-@click.option("--global-batch", type=click.IntRange(1), required=True, help="Samples in a step.")
+@click.option("--seed", type=int, help="Seed of the run [the manifest's].")
+@click.option("--steps", type=click.IntRange(0), required=True, help="Number of steps in the run.")
+@click.option("--global-batch", type=click.IntRange(1), required=True, help="Samples per step.")
 @version_option
 @placed
 def exposure(
@@ -274,10 +283,10 @@ def exposure(
     global_batch: int,
     version: str | None,
 ) -> None:
-    """List the training steps at which a run saw a document.
+    """List the training steps that saw a document.
 
     A run is a version, a seed, a number of steps and a global batch. The steps are computed from
-    the order's formula, for all ranks together; nothing is replayed. Steps count from 0.
+    the order's formula, for all ranks together, without replaying the run. Steps count from 0.
     """
     from catalog.ask.tokens import exposure as seen
 
@@ -291,7 +300,10 @@ def exposure(
 @click.argument("after")
 @placed
 def diff(place: Place, as_json: bool, before: str, after: str) -> None:
-    """Compare two versions: settings, shards, documents, tokens."""
+    """Compare two versions.
+
+    Settings, shards, documents and tokens.
+    """
     from catalog.ask.versions import diff as compare
 
     answer = compare(place.registry, place.store, place.asked(before), place.asked(after))
@@ -303,9 +315,9 @@ def diff(place: Place, as_json: bool, before: str, after: str) -> None:
 @click.option("--jobs", type=click.IntRange(1), default=4, show_default=True, help="Hash threads.")
 @placed
 def verify(place: Place, as_json: bool, version: str, jobs: int) -> int:
-    """Prove that a version is whole: re-hash its files, re-count its documents.
+    """Re-hash a version's files and recount its documents.
 
-    Exits with 1 and a list when anything is not as recorded.
+    Exits with 1 and lists the problems if anything differs from what was recorded.
     """
     from catalog.verify.version import verify as check
 
@@ -327,13 +339,13 @@ def verify(place: Place, as_json: bool, version: str, jobs: int) -> int:
 @version_option
 @placed
 def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None) -> None:
-    """Ask a version's lineage and the registry in SQL (DuckDB), for reading only.
+    """Query lineage and registry in SQL (DuckDB).
 
-    `catalog sql "SHOW TABLES"` lists the tables. The key of a document is doc_id: 32 hex digits in
-    `documents`, `decisions`, `cluster_members` and the other lineage tables, which join on it. In
+    Read-only; `catalog sql "SHOW TABLES"` lists the tables. The key of a document is doc_id: 32 hex
+    digits in `documents`, `decisions`, `cluster_members` and the other lineage tables, which join on it. In
     `raw.documents` and its like it is 16 bytes, which is much faster to look up; raw tables join
-    raw tables, and unhex(...) or lower(hex(...)) lead from one to the other. In cluster_members
-    kept_doc_id is the doc_id that stands for doc_id. Snapshots are named `snapshot` in lineage and
+    raw tables, and unhex(...) and lower(hex(...)) convert between them. In cluster_members
+    kept_doc_id is the doc_id that was kept for doc_id. Snapshots are named `snapshot` in lineage and
     `name` in the registry's `snapshots`. The column "offset" needs its quotes.
 
     \b
@@ -352,4 +364,4 @@ def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None
         return
     print_table(answer["columns"], answer["rows"])
     if answer["truncated"]:
-        click.echo(f"catalog: only the first {limit} rows are shown (see --limit)", err=True)
+        click.echo(f"catalog: output cut to {counted(limit, 'row')} (see --limit)", err=True)

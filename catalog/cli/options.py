@@ -119,21 +119,21 @@ def placed(command: Command) -> Command:
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__dict__.update(command.__dict__)
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
         click.option(
             "--home",
             envvar="CORPUS_HOME",
             default=".corpus",
             show_default=True,
-            help="Folder of catalog.db and store.",
+            help="Home folder: catalog.db and store.",
         ),
         click.option(
-            "--store-url", envvar="CORPUS_STORE_URL", help="The store, if not HOME/store."
+            "--store-url", envvar="CORPUS_STORE_URL", help="URL of the store [HOME/store]."
         ),
         click.option(
             "--catalog-url",
             envvar="CORPUS_CATALOG_URL",
-            help="The database, if not HOME/catalog.db.",
+            help="URL of the database [HOME/catalog.db].",
         ),
     ):
         run = option(run)
@@ -142,5 +142,5 @@ def placed(command: Command) -> Command:
 
 version_option = click.option(
     "--version",
-    help="The version to ask [the newest released one; before any is, the newest candidate].",
+    help="Version [the newest released one or, if there is none, the newest candidate].",
 )

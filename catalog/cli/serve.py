@@ -14,27 +14,27 @@ MIN_TOKEN = 16
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True)
 @click.option(
     "--token-file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File with the token that a reader has to give; needed where others can reach the address.",
+    help="File with the access token; required unless only this machine can connect.",
 )
 @click.option(
     "--name",
     "names",
     multiple=True,
-    help="A host name that browsers ask by, besides the address itself.",
+    help="Additional host name to accept in requests.",
 )
 @click.option(
-    "--metrics", "with_metrics", is_flag=True, help="Give numbers to Prometheus, at /metrics."
+    "--metrics", "with_metrics", is_flag=True, help="Serve Prometheus metrics at /metrics."
 )
 @click.option(
     "--review",
     "with_review",
     is_flag=True,
-    help="Let those who have the token record judgements about decisions; needs --token-file.",
+    help="Let readers record judgements of decisions; requires --token-file.",
 )
 @placed
 def serve(
@@ -47,11 +47,11 @@ def serve(
     with_metrics: bool,
     with_review: bool,
 ) -> None:
-    """Show documents, versions, tokens and takedowns in a browser. Nothing can be changed there
-    but, with --review, what people say of decisions.
+    """Browse the catalog in a web browser.
 
-    Without a token the pages are for this machine alone. They hold text of the corpus: put TLS in
-    front of them where they leave it.
+    Documents, versions, tokens and takedowns. Pages are read-only, except that --review records
+    judgements. Without a token they are served to this machine only. They contain text of the
+    corpus: use TLS on a network.
     """
     import uvicorn
 
@@ -60,12 +60,12 @@ def serve(
     token = _token(token_file)
     if token is None and not _is_loopback(host):
         raise CatalogError(
-            f"{host} can be reached from other machines: give --token-file FILE with a token of "
-            f"{MIN_TOKEN} characters or more, or listen at 127.0.0.1"
+            f"{host} is reachable from other machines: pass --token-file FILE with a token of "
+            f"{MIN_TOKEN} characters or more, or listen on 127.0.0.1"
         )
     if token is None and with_review:
         raise CatalogError(
-            "--review writes to the catalog, for those who have a token: give --token-file FILE"
+            "--review writes to the catalog and needs a token: pass --token-file FILE"
         )
     place.registry.versions()  # an absent or older catalog is said before the browser asks
     hosts = (*LOOPBACK, host, *names)
@@ -74,7 +74,7 @@ def serve(
     with _listening(host, port) as listening:
         shown = f"[{host}]" if ":" in host else host
         port = listening.getsockname()[1]
-        print_line(f"The catalog is at http://{shown}:{port}/ (Ctrl-C ends it)")
+        print_line(f"The catalog is at http://{shown}:{port}/ (press Ctrl-C to stop)")
         try:
             uvicorn.Server(config).run([listening])
         except KeyboardInterrupt:

@@ -14,28 +14,32 @@ from catalog.cli.options import BROKEN_EXIT, Place, placed
 from catalog.cli.terminal import print_json, print_line, printable
 from catalog.db.rows import TAKEDOWN_STATES
 from catalog.errors import CatalogError, TakedownTooWide
+from catalog.figures import counted
 
 BAD_LINES_IN_JSON = 10_000
 
 
 @click.group()
 def takedown() -> None:
-    """Take documents out again. Every command has --json; none prints text of a document."""
+    """Remove documents and prove it.
+
+    Every command has --json; none prints document text.
+    """
 
 
 @takedown.command()
-@click.option("--url", help="A page, in any spelling of its address, or SOURCE:KEY of a record.")
-@click.option("--url-prefix", help="All pages whose canonical address begins so.")
-@click.option("--domain", help="A host with all hosts below it; www.X: that host alone.")
-@click.option("--doc-id", help="A document, by its id or the unambiguous start of it.")
+@click.option("--url", help="URL of a page in any spelling, or SOURCE:KEY of a record.")
+@click.option("--url-prefix", help="All pages whose canonical URL starts with this.")
+@click.option("--domain", help="A host and all its subdomains; www.X: only that host.")
+@click.option("--doc-id", help="A document id or an unambiguous prefix of it.")
 @click.option("--text-file", type=click.File("rb"), help="A text, from a UTF-8 file ('-': stdin).")
 @click.option("--text-sha256", help="A text, by the SHA-256 of its NFC form in UTF-8.")
-@click.option("--near-duplicates", is_flag=True, help="Its exact and near copies as well.")
-@click.option("--reason", required=True, help="Why; the certificate quotes it.")
-@click.option("--requester", default="", help="Who asked.")
-@click.option("--reference", default="", help="Number of the case, letter or ticket.")
-@click.option("--dry-run", is_flag=True, help="Only say what it would touch.")
-@click.option("--yes", is_flag=True, help="File it, however much it takes.")
+@click.option("--near-duplicates", is_flag=True, help="Also remove exact and near duplicates.")
+@click.option("--reason", required=True, help="Reason; quoted in the certificate.")
+@click.option("--requester", default="", help="Who requested it.")
+@click.option("--reference", default="", help="Case, letter or ticket number.")
+@click.option("--dry-run", is_flag=True, help="Only show what it would affect.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation for large requests.")
 @placed
 def request(
     place: Place,
@@ -48,12 +52,12 @@ def request(
     yes: bool,
     **asked: Any,
 ) -> None:
-    """File a takedown and say at once what it touches in all live versions.
+    """File a takedown and show what it affects.
 
-    Give exactly one of --url, --url-prefix, --domain, --doc-id, --text-file, --text-sha256. What
-    matches nothing is kept as a standing order for later snapshots. The same request twice is
-    one request. One that takes very much, or a name that many owners share (co.uk), takes --yes
-    or, at a terminal, an answer.
+    Give exactly one of --url, --url-prefix, --domain, --doc-id, --text-file, --text-sha256. A
+    request that matches nothing is kept as a suppression for later snapshots. Filing the same
+    request twice is a no-op. A very large request, or a domain with many owners (co.uk), needs
+    --yes or, at a terminal, a confirmation.
     """
     from catalog.takedown.requests import request as file_request
 
@@ -122,15 +126,15 @@ def _target(
 
 @takedown.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--reason", default="", help="For lines that give none.")
-@click.option("--dry-run", is_flag=True, help="Only say what it would touch.")
+@click.option("--reason", default="", help="Reason for lines without one.")
+@click.option("--dry-run", is_flag=True, help="Only show what it would affect.")
 @placed
 def import_(place: Place, as_json: bool, file: Path, reason: str, dry_run: bool) -> int:
-    """File the requests of a .csv or .jsonl file, one a line.
+    """File the requests in a .csv or .jsonl file.
 
     Columns: kind and value, or one of url, url_prefix, domain, doc_id, text_id, text_sha256;
-    reason, requester, reference, near_duplicates. Bad lines are named and passed over; the exit
-    code is 1 when there was any.
+    reason, requester, reference, near_duplicates. Bad lines are reported and skipped; exits with
+    1 if there were any.
     """
     from catalog.takedown.import_file import import_takedowns
 
@@ -150,22 +154,32 @@ def import_(place: Place, as_json: bool, file: Path, reason: str, dry_run: bool)
 
 
 @takedown.command("list")
-@click.option("--status", type=click.Choice([*TAKEDOWN_STATES, "failed"]), help="Only these.")
+@click.option(
+    "--status",
+    type=click.Choice([*TAKEDOWN_STATES, "failed"]),
+    help="Only requests with this status.",
+)
 @click.option("--limit", type=click.IntRange(1), default=1000, show_default=True)
 @placed
 def list_(place: Place, as_json: bool, status: str | None, limit: int) -> None:
-    """List the requests; `failed` are pending ones whose last attempt left an error."""
+    """List takedown requests.
+
+    `failed` are pending requests whose last attempt failed.
+    """
     rows = [asdict(row) for row in place.registry.takedowns(status, limit + 1)]
     print_json(rows[:limit]) if as_json else views.show_list(rows[:limit])
     if len(rows) > limit:
-        click.echo(f"catalog: only the first {limit} are shown (see --limit)", err=True)
+        click.echo(f"catalog: output cut to {counted(limit, 'request')} (see --limit)", err=True)
 
 
 @takedown.command()
 @click.argument("request_id", metavar="ID", type=int)
 @placed
 def show(place: Place, as_json: bool, request_id: int) -> None:
-    """Show a request: what it found, what was done, its certificates, and what keeps it open."""
+    """Show a request, its results and certificates.
+
+    And what keeps it open.
+    """
     from catalog.takedown.certificates import open_files
     from catalog.takedown.requests import show as show_request
 
@@ -178,7 +192,10 @@ def show(place: Place, as_json: bool, request_id: int) -> None:
 @click.argument("request_id", metavar="ID", type=int)
 @placed
 def withdraw(place: Place, as_json: bool, request_id: int) -> None:
-    """Take a pending request back; suppressions that no other request holds end with it."""
+    """Withdraw a pending request.
+
+    Its suppressions end, except those of other requests.
+    """
     from catalog.takedown.requests import withdraw as withdraw_request
 
     answer = withdraw_request(place.registry, place.store, request_id)
@@ -192,14 +209,15 @@ def withdraw(place: Place, as_json: bool, request_id: int) -> None:
     "public_keys",
     type=click.Path(dir_okay=False, path_type=Path),
     multiple=True,
-    help="The operator's published key; several where it was changed.",
+    help="The operator's public key; repeat it if the key was rotated.",
 )
 @placed
 def verify(place: Place, as_json: bool, what: str, public_keys: tuple[Path, ...]) -> int:
-    """Look at a takedown's proof again: its certificate, the store, and what live versions hold.
+    """Verify a takedown or a certificate file.
 
-    With FILE, a copy of a certificate (.json) is checked by itself against the public key, and
-    its page where that lies beside it: neither catalog nor store is needed.
+    With ID, re-checks its certificate, the store and all live versions. With FILE, a copy of a
+    certificate (.json), and its page if it is next to it, are checked against the public key;
+    neither catalog nor store is needed.
     """
     from catalog.takedown.certificates import verify_copy, verify_takedown
     from catalog.takedown.signing import Trust, load_public_key
@@ -218,11 +236,11 @@ def verify(place: Place, as_json: bool, what: str, public_keys: tuple[Path, ...]
 @takedown.command()
 @placed
 def restore(place: Place, as_json: bool) -> None:
-    """Bring catalog and store up to the whole order book, after one of them was lost.
+    """Restore catalog and store from the order book.
 
-    The catalog gets the requests, standing orders and certificates of the store's order book, and
-    versions that takedowns revoked become revoked; entries that the store has lost are written
-    again. Rows that were deleted or edited are put right.
+    For use after one of them was lost. The catalog gets the requests, suppressions and certificates
+    of the store's order book, and versions that takedowns revoked are revoked again. Missing
+    entries are rewritten to the store, and deleted or edited rows restored.
     """
     from catalog.takedown.book import restore as restore_book
 
@@ -235,14 +253,15 @@ def restore(place: Place, as_json: bool) -> None:
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The private key's file; CORPUS_SIGNING_KEY, or a place in ~/.config, if none.",
+    help="Private key file [env CORPUS_SIGNING_KEY; in ~/.config].",
 )
 @placed
 def keygen(place: Place, as_json: bool, out: Path | None) -> None:
-    """Make the key that signs certificates, outside home and store, and print its public half.
+    """Create the key that signs certificates.
 
-    Publish what is printed where requesters find it, and keep the private key and the head record
-    that will lie beside it from whoever can write to the catalog or the store.
+    Prints the public key: publish it where requesters can find it. The private key and the head
+    record next to it must be outside home and store, and unreadable to anyone who can write to the
+    catalog or the store.
     """
     from catalog.takedown.signing import fingerprint, key_path, make_key, pem, public_path
 
@@ -258,15 +277,15 @@ def keygen(place: Place, as_json: bool, out: Path | None) -> None:
 
 
 @takedown.command()
-@click.option("--home", envvar="CORPUS_HOME", help="Folder of catalog.db and store.")
+@click.option("--home", envvar="CORPUS_HOME", help="Home folder: catalog.db and store.")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes [1].")
 @click.option("--engine", metavar="NAME", help="Where tasks run: local, ray [env CORPUS_ENGINE].")
 @click.option("--ray-address", metavar="ADDRESS", help="The Ray cluster [env CORPUS_RAY_ADDRESS].")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def run(home: str | None, as_json: bool, **options: str | int | None) -> int:
-    """Carry out what is pending, now and here: purge, rebuild, certify.
+    """Run pending takedowns: purge, rebuild, certify.
 
-    The work is done by the installed runner (corpus-assets brings one), which finds catalog and
+    The work is done by the installed runner (part of corpus-assets), which finds catalog and
     store by --home and the CORPUS_* variables.
     """
     from catalog.takedown.requests import run as run_pending

@@ -5,21 +5,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from catalog.cli.terminal import print_fields, print_line, print_records, printable
+from catalog.figures import counted
 from catalog.formats.ids import NEAR_TEXT
 
 HOSTS_SHOWN = 20
 WORDS = {
     "member_promoted": "another member will be promoted",
-    "nothing_left": "nothing is left of it",
+    "nothing_left": "no member left",
     "no_change_in_shards": "no change in shards",
 }
 ORDER_WORDS = {
-    "url_key": ("address", "addresses"),
-    "url_prefix": ("beginning of addresses", "beginnings of addresses"),
+    "url_key": ("URL", "URLs"),
+    "url_prefix": ("URL prefix", "URL prefixes"),
     "host": ("site", "sites"),
     "doc_id": ("document", "documents"),
     "text_id": ("exact text", "exact texts"),
-    NEAR_TEXT: ("text with its near copies", "texts with their near copies"),
+    NEAR_TEXT: ("text with its near duplicates", "texts with their near duplicates"),
 }
 ROLE_WORDS = {
     "matched": "named by the request",
@@ -32,26 +33,28 @@ def show_request(answer: dict[str, Any]) -> None:
     """`catalog takedown request`"""
     row = answer["request"]
     if answer["outcome"] == "filed":
-        print_line(f"Takedown {row['id']} is filed and pending.")
+        print_line(f"Takedown {row['id']} filed, pending.")
     elif answer["outcome"] == "reopened":
-        print_line(f"Takedown {row['id']} was there, and is pending again.")
+        print_line(f"Takedown {row['id']} reopened, pending again.")
     elif answer["outcome"] == "already_there":
-        print_line(f"This is takedown {row['id']} already ({_status(row)}); nothing new was filed.")
+        print_line(
+            f"Already filed as takedown {row['id']} ({_status(row)}); nothing new was filed."
+        )
     elif row is not None:
-        print_line(f"Dry run: this is takedown {row['id']} already ({_status(row)}).")
+        print_line(f"Dry run: already filed as takedown {row['id']} ({_status(row)}).")
     else:
         print_line("Dry run: nothing was filed.")
     asked = [("asked for", f"{answer['kind']} {answer['value']}")]
     print_fields([*asked, ("covers", answer["scope"])] if answer["scope"] else asked)
     if answer["outcome"] == "dry_run" and answer["needs_yes"]:
-        print_line("Filing it takes --yes: " + printable(answer["needs_yes"]))
+        print_line("Filing it needs --yes: " + printable(answer["needs_yes"]))
     if answer["standing"]:
         print_line(_standing(answer))
         for line in _near_copies(answer):
             print_line(line)
         if answer["nearest"]:
             print_line()
-            print_records(answer["nearest"], "address=nearest address", "differs_by=differs by")
+            print_records(answer["nearest"], "address=nearest URL", "differs_by=differs by")
         return
     _show_impact(answer)
     if answer["kind"] in ("domain", "url_prefix"):
@@ -59,28 +62,29 @@ def show_request(answer: dict[str, Any]) -> None:
         shown = answer["hosts"][:HOSTS_SHOWN]
         print_records(shown, "host", "documents")
         if len(answer["hosts"]) > len(shown):
-            print_line(f"The {len(shown)} hosts with most documents; --json lists more.")
+            print_line(f"The {len(shown)} hosts with the most documents; --json lists more.")
     if answer["near_duplicates"]:
         print_line()
     for line in _near_copies(answer):
         print_line(line)
     if answer["outcome"] in ("filed", "reopened"):
         print_line()
-        print_line("`catalog takedown run` or the takedown sensor rebuilds the versions.")
+        print_line("`catalog takedown run` or the takedown sensor rebuilds the affected versions.")
 
 
 def show_imported(answer: dict[str, Any]) -> None:
     """`catalog takedown import`"""
     print_line(
-        f"{answer['file']}: {answer['lines']} requests read, {answer['bad']} bad lines"
+        f"{answer['file']}: {counted(answer['lines'], 'request')} read, "
+        f"{counted(answer['bad'], 'bad line')}"
         f"{' (dry run: nothing was filed)' if answer['dry_run'] else ''}"
     )
     print_fields(
         [
             ("filed", answer["filed"]),
-            ("already there", answer["already_there"]),
+            ("already filed", answer["already_there"]),
             ("reopened", answer["reopened"]),
-            ("standing orders", f"{answer['standing']} match nothing yet"),
+            ("no match yet", answer["standing"]),
         ]
     )
     if answer["documents"]:
@@ -90,7 +94,7 @@ def show_imported(answer: dict[str, Any]) -> None:
 def show_list(rows: list[dict[str, Any]]) -> None:
     """`catalog takedown list`"""
     if not rows:
-        print_line("No takedown of that kind is on file.")
+        print_line("No takedowns found.")
         return
     shown = [
         row
@@ -121,8 +125,8 @@ def show_takedown(row: dict[str, Any]) -> None:
             ("changed", row["updated_at"]),
             ("attempts", row["attempts"]),
             ("error", row["error"]),
-            ("refused from now on", held_in_words(row["suppressions"]) or None),
-            ("documents", row["documents"] or "none: a standing order for later snapshots"),
+            ("suppressed", held_in_words(row["suppressions"]) or None),
+            ("documents", row["documents"] or "none; suppressed in later snapshots"),
         ]
     )
     listed = row["found"].get("listed", [])
@@ -130,7 +134,7 @@ def show_takedown(row: dict[str, Any]) -> None:
         print_line()
         print_records(listed, "doc_id=document", "role")
         if row["found"].get("truncated"):
-            print_line(f"The first {len(listed)} of {row['documents']} documents.")
+            print_line(f"The first {len(listed)} of {counted(row['documents'], 'document')}.")
     if row["actions"]:
         print_line()
         columns = ("version_before=version before", "version_after=after", "created_at=at")
@@ -144,20 +148,19 @@ def show_takedown(row: dict[str, Any]) -> None:
 
 
 def held_in_words(orders: Sequence[Mapping[str, str]]) -> str:
-    """Return standing orders counted by kind: `1 address, 2 texts with their near copies`."""
+    """Return standing orders counted by kind: `1 URL, 2 texts with their near duplicates`."""
     counts = Counter(order["kind"] for order in orders)
     return ", ".join(
-        f"{counts[kind]} {words[counts[kind] > 1]}"
-        for kind, words in ORDER_WORDS.items()
-        if counts[kind]
+        f"{counted(counts[kind], *words)}" for kind, words in ORDER_WORDS.items() if counts[kind]
     )
 
 
 def show_withdrawn(answer: dict[str, Any]) -> None:
     """`catalog takedown withdraw`"""
     print_line(
-        f"Takedown {answer['request']['id']} is withdrawn; {answer['suppressions_removed']} "
-        "suppressions ended with it (those that other requests hold stay)."
+        f"Takedown {answer['request']['id']} withdrawn; "
+        f"{counted(answer['suppressions_removed'], 'suppression')} ended with it (those of other "
+        "requests remain)."
     )
 
 
@@ -169,38 +172,40 @@ def _status(row: dict[str, Any]) -> str:
 
 def _standing(answer: dict[str, Any]) -> str:
     said = (
-        "No document of a live version matches. The order stands: what it names is refused in "
-        "every later snapshot and build."
+        "No document of a live version matches. The suppression applies to every later snapshot "
+        "and build."
     )
     if answer["kind"].startswith("text"):
         said += (
-            " A text has to be given as it was extracted: `catalog find --text-file` looks inside "
-            "final texts."
+            " A text must be given exactly as it was extracted: `catalog find --text-file` searches "
+            "inside final texts."
         )
     return said
 
 
 def _near_copies(answer: dict[str, Any]) -> list[str]:
-    """Return what holds for copies that come in later, under addresses nobody knows yet."""
+    """Return what holds for copies that come in later, under URLs that are not known yet."""
     if not answer["near_duplicates"]:
         return []
     held = sum(kind == NEAR_TEXT for kind, _ in answer["suppressions"])
     short = answer["texts_too_short"]
     said = []
     if held:
-        said.append(f"Near copies of {held} texts are refused too, under any address.")
+        said.append(
+            f"Near duplicates of {counted(held, 'text')} are suppressed too, under any URL."
+        )
     if short:
         said.append(
-            f"{short} texts are too short to tell a near copy from a chance likeness: only exact "
-            "copies of them are refused."
+            f"Only exact copies of {counted(short, 'text')} are suppressed: too short to match near "
+            "duplicates reliably."
         )
     if not held and not short:
         said.append(
-            "Near copies under other addresses cannot be told before the text is known: file it "
-            "with --text-file and --near-duplicates, if you have it."
+            "Near duplicates under other URLs cannot be found until the text is known: file it with "
+            "--text-file and --near-duplicates if you have it."
             if answer["kind"] not in ("text_id", "text_sha256")
-            else "Only exact copies are refused: the text is not known, or too short to tell a "
-            "near copy from a chance likeness."
+            else "Only exact copies are suppressed: the text is not known, or too short to match near "
+            "duplicates reliably."
         )
     return said
 
@@ -225,10 +230,10 @@ def _show_impact(answer: dict[str, Any]) -> None:
         return
     print_line()
     effects = [
-        row | {"then": WORDS[row["outcome"]] + ", unless it falls apart" * row["may_split"]}
+        row | {"then": WORDS[row["outcome"]] + ", unless the cluster splits" * row["may_split"]}
         for row in answer["cluster_effects"]
     ]
-    columns = ("size=members", "removed", "then=what will happen", "promoted_doc_id=promoted")
+    columns = ("size=members", "removed", "then=effect", "promoted_doc_id=promoted")
     print_records(effects, "kept_doc_id=cluster kept by", *columns)
     if answer["cluster_effects_truncated"]:
         counts = ", ".join(
@@ -240,8 +245,9 @@ def _show_impact(answer: dict[str, Any]) -> None:
 def show_verified(answer: dict[str, Any]) -> None:
     """The outcome of looking at a takedown's proof again."""
     print_line(
-        f"takedown {answer['request']}: {answer['certificates_checked']} certificates and "
-        f"{len(answer['versions_searched'])} live versions looked at"
+        f"takedown {answer['request']}: checked "
+        f"{counted(answer['certificates_checked'], 'certificate')} and "
+        f"{counted(len(answer['versions_searched']), 'live version')}"
     )
     for problem in answer["broken_certificates"]:
         print_line(f"  {problem}")
@@ -253,59 +259,59 @@ def show_verified(answer: dict[str, Any]) -> None:
         print_line(f"  {path} is still in the store")
     if answer["files_kept"]:
         print_line(
-            f"  {answer['files_kept']} files of revoked versions are kept, as the recipe asks: "
+            f"  {counted(answer['files_kept'], 'file')} of revoked versions kept, as the recipe asks; "
             "`corpus gc` deletes them"
         )
     if answer["copies_under_other_addresses"]:
         print_line(
-            f"  {answer['copies_under_other_addresses']} copies stand under other addresses, "
-            "which the request does not cover"
+            f"  {counted(answer['copies_under_other_addresses'], 'copy', 'copies')} under other URLs, "
+            "not covered by the request"
         )
     _show_signature(answer)
     if answer["signed_by"] and not answer["head_checked"]:
         print_line(
-            "  The end of the order book was not compared: the head record lies beside the signing "
-            "key."
+            "  The end of the order book was not checked: that needs the head record next to the "
+            "signing key."
         )
     search = answer["search"]
     if search is None:
         print_line(
-            "  Ids and digests were compared. Texts and tokens were not searched for the wording: "
+            "  Ids and digests were checked. Texts and tokens were not searched for the removed text: "
             "that needs corpus-assets, installed where this catalog's store can be read."
         )
     else:
         print_line(
-            f"  {search['texts']} texts and {search['tokens']} tokens searched: {search['exact']} "
-            f"places hold a removed text whole, {search['similar']} documents share a good part "
-            "of its wording"
+            f"  searched {counted(search['texts'], 'text')} and {counted(search['tokens'], 'token')}: "
+            f"{counted(search['exact'], 'exact copy', 'exact copies')}, "
+            f"{counted(search['similar'], 'near duplicate')}"
         )
-        print_line(f"  {search['files']} other files of the home searched")
+        print_line(f"  searched {counted(search['files'], 'other file')} in the home")
         for held in search["holding"]:
             print_line(f"  {held['file']} {held['said']}: {held['to_do']}")
         for name, why in search["not_searched"]:
             print_line(f"  {name} was not searched: {why}")
     if not answer["documents_removed"]:
         print_line(
-            "Nothing was removed for this request: the certificate lists no document, so it proves "
-            "no removal."
+            "Nothing was removed for this request: the certificate lists no document, so there is "
+            "nothing to verify."
         )
     elif not answer["versions_searched"]:
         print_line(
-            "No version is live, so no text or token could be searched: this proves nothing about "
-            "versions that the catalog does not know."
+            "There is no live version to search; versions that the catalog does not know were not "
+            "checked."
         )
     else:
-        print_line("The proof holds." if answer["whole"] else "The proof does not hold.")
+        print_line("Verified." if answer["whole"] else "Verification failed.")
 
 
 def _show_signature(answer: dict[str, Any]) -> None:
     if answer["signed_by"] is None:
         print_line(
-            "  It is not signed: digests show damage, and changes by who cannot write to both "
-            "catalog and store. They do not show changes by who can."
+            "  It is not signed: digests detect damage, and changes by anyone who cannot write to both "
+            "catalog and store."
         )
     elif not answer["signature_checked"]:
-        print_line("  It is signed, and the signature was not checked: give --public-key.")
+        print_line("  It is signed, but the signature was not checked: pass --public-key.")
     else:
         print_line(f"  signed with the key {answer['signed_by']}")
 
@@ -322,48 +328,46 @@ def show_verified_copy(answer: dict[str, Any]) -> None:
             ("files not deleted", len(answer["files_left"])),
             ("copies that remain", answer["copies_left"]),
             ("signed with", answer["signed_by"] or "nothing"),
-            ("page", "belongs to it" if answer["page_checked"] else "not beside it"),
+            ("page", "matches" if answer["page_checked"] else "not found next to it"),
         ]
     )
     for problem in answer["problems"]:
         print_line(f"  {problem}")
     if not answer["problems"]:
-        print_line(
-            "  The operator signed this, word for word. Catalog and store were not looked at."
-        )
+        print_line("  The operator signed exactly this. Catalog and store were not checked.")
     if not answer["documents_removed"]:
         print_line("Nothing was removed: the certificate lists no document.")
     elif answer["whole"]:
         print_line("The certificate is genuine.")
     else:
-        print_line("The certificate does not hold.")
+        print_line("The certificate is not valid.")
 
 
 def show_restored(answer: dict[str, Any]) -> None:
     """`catalog takedown restore`"""
     print_line(
-        f"order book: {answer['entries']} {'entry' if answer['entries'] == 1 else 'entries'}, "
+        f"order book: {counted(answer['entries'], 'entry', 'entries')}, "
         f"{answer['entries_new_to_catalog']} new to the catalog, "
-        f"{answer['entries_new_to_store']} written to the store again"
+        f"{answer['entries_new_to_store']} rewritten to the store"
     )
     states = ", ".join(f"{count} {name}" for name, count in answer["requests"].items() if count)
     print_fields(
         [
             ("requests", states or "none"),
-            ("standing orders in force", answer["standing_orders"]),
+            ("suppressions in force", answer["standing_orders"]),
             ("certificates", answer["certificates"]),
             ("versions revoked", ", ".join(answer["versions_revoked"]) or None),
         ]
     )
     if answer["head_recorded"]:
         print_line(
-            "The head record beside the signing key did not know this book, and does now. Whether "
-            "entries had been removed from its end cannot be told."
+            "The head record next to the signing key did not have this order book and does now. "
+            "Entries may have been removed from its end: there is no way to know."
         )
     if answer["versions_unknown"]:
         print_line(
             f"The catalog does not know these versions in the store: "
-            f"{', '.join(answer['versions_unknown'])}. Build again what you need of them before "
+            f"{', '.join(answer['versions_unknown'])}. Rebuild those you need before "
             "`corpus gc` or a takedown deletes their files."
         )
 
@@ -372,13 +376,13 @@ def show_key(answer: dict[str, Any]) -> None:
     """`catalog takedown keygen`"""
     print_fields(
         [
-            ("private key", f"{answer['private_key']} (keep it; nobody else may read it)"),
+            ("private key", f"{answer['private_key']} (keep it private)"),
             ("public key", answer["public_key"]),
             ("sha256", answer["key_sha256"]),
         ]
     )
     print_line()
-    print_line("Publish this, and its SHA-256, where requesters find it:")
+    print_line("Publish this key and its SHA-256 where requesters can find them:")
     print_line()
     for line in answer["pem"].splitlines():
         print_line(line)

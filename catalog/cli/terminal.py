@@ -182,7 +182,7 @@ def short(digest: str | None) -> str:
 # How a command ends that cannot go on.
 
 
-STOPPED = "stopped; finished parts are kept, run the same command to go on"
+STOPPED = "stopped; finished parts are kept, run the same command to continue"
 FULL = "the disk is full; free some space and run the same command again: finished parts are kept"
 
 
@@ -218,5 +218,5 @@ def explained(error: Exception) -> str | None:
         return f"a library is missing: {error}; install the package again with its dependencies"
     if isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
-        return f"{error.strerror or error}{where}; check the path, its length and its permissions"
+        return f"{error.strerror or error}{where}; check the path and its permissions"
     return None

@@ -10,6 +10,7 @@ from catalog.cli.terminal import (
     printable,
     short,
 )
+from catalog.figures import counted
 
 
 def show_versions(rows: list[dict[str, Any]]) -> None:
@@ -44,7 +45,7 @@ def show_resolved(answer: dict[str, Any]) -> None:
     if answer["gates"]:
         print_line()
         gates = [gate | {"said": gate["detail"].get("message")} for gate in answer["gates"]]
-        print_records(gates, "name=gate", "outcome", "said")
+        print_records(gates, "name=gate", "outcome", "said=message")
     print_line()
     print_records(answer["inputs"], "snapshot=input snapshot", "source", "files", "bytes")
     print_line()
@@ -67,7 +68,7 @@ def show_history(answer: dict[str, Any]) -> None:
     print_fields([("document", answer["doc_id"]), ("version", answer["version"])])
     for record in answer["records"]:
         print_line()
-        place = f"{record['file']} at {record['offset']}, {record['length']} bytes"
+        place = f"{record['file']} at {record['offset']}, {counted(record['length'], 'byte')}"
         print_fields(
             [
                 ("url", record["url"] or record["url_key"]),
@@ -76,7 +77,7 @@ def show_history(answer: dict[str, Any]) -> None:
                 ("fetched", record["fetched_at"]),
                 ("licence", record["licence"]),
                 ("training preference", _preference(record)),
-                ("fate", fate(record["decision"])),
+                ("outcome", fate(record["decision"])),
                 ("failed rules", (record["decision"] or {}).get("failed_rules") or None),
             ]
         )
@@ -106,11 +107,11 @@ def show_cluster(answer: dict[str, Any]) -> None:
     """`catalog cluster`"""
     print_fields([("document", answer["doc_id"]), ("version", answer["version"])])
     if not answer["members"]:
-        print_line("It has no copies: it stands alone.")
+        print_line("It has no duplicates.")
         return
     print_fields(
         [
-            ("cluster", f"{answer['cluster_id']}, {answer['size']} documents"),
+            ("cluster", f"{answer['cluster_id']}, {counted(answer['size'], 'document')}"),
             ("kept", answer["kept_doc_id"]),
             ("because", answer["why"]),
         ]
@@ -118,7 +119,7 @@ def show_cluster(answer: dict[str, Any]) -> None:
     print_line()
     print_records(
         [row | {"mark": "kept" if row["kept"] else ""} for row in answer["members"]],
-        *("mark=", "doc_id=member", "snapshot", "kind=tie", "similarity"),
+        *("mark=", "doc_id=member", "snapshot", "kind=match", "similarity"),
         *("n_chars=characters", "fetched_at=fetched", "url"),
     )
     if answer["truncated"]:
@@ -130,13 +131,15 @@ def show_found(answer: dict[str, Any]) -> None:
     matches = answer["matches"]
     if answer["match"] == "contains":
         print_line(
-            "No document has exactly this text. Searched the kept final texts for it: "
-            f"{len(matches)} records hold it{', and there are more' * answer['truncated']}."
+            "No document has exactly this text. Searched inside the kept final texts: "
+            f"{counted(len(matches), 'match', 'matches')}{' or more' * answer['truncated']}."
         )
     elif not matches:
-        print_line(f"Nothing of it is in version {answer['version']}.")
+        print_line(f"No match in version {answer['version']}.")
     elif answer["truncated"]:
-        print_line(f"{answer['total']} records; the first {len(matches)} are shown (see --limit).")
+        print_line(
+            f"{counted(answer['total'], 'record')}; the first {len(matches)} are shown (see --limit)."
+        )
     if matches:
         shown = [
             row
@@ -147,7 +150,9 @@ def show_found(answer: dict[str, Any]) -> None:
             }
             for row in matches
         ]
-        print_records(shown, "doc_id=document", "snapshot", "url", "fate", "shard", "samples")
+        print_records(
+            shown, "doc_id=document", "snapshot", "url", "fate=outcome", "shard", "samples"
+        )
 
 
 def _preference(record: dict[str, Any]) -> str | None:
@@ -167,13 +172,16 @@ def show_trace(answer: dict[str, Any]) -> None:
     cluster = answer["cluster"]
     print_fields(
         [
-            ("place", place),
+            ("position", place),
             ("token", f"{answer['token_id']} {answer['token_text']!r}{ending}"),
             ("document", answer["doc_id"]),
             ("in document", f"token {answer['doc_token']} of {answer['doc_tokens']}"),
             ("url", record["url"] or record["url_key"]),
             ("snapshot", f"{record['snapshot']} (source {record['source']})"),
-            ("file", f"{record['file']} at {record['offset']}, {record['length']} bytes"),
+            (
+                "file",
+                f"{record['file']} at {record['offset']}, {counted(record['length'], 'byte')}",
+            ),
             ("cluster", f"{cluster['cluster_id']} of {cluster['size']}" if cluster else None),
         ]
     )
@@ -198,8 +206,11 @@ def show_exposure(answer: dict[str, Any]) -> None:
         [
             ("document", answer["doc_id"]),
             ("version", f"{answer['version']} ({answer['status']})"),
-            ("run", f"seed {answer['seed']}, {answer['steps']} steps of {answer['global_batch']}"),
-            ("samples that hold it", len(answer["samples"])),
+            (
+                "run",
+                f"seed {answer['seed']}, {counted(answer['steps'], 'step')} of {answer['global_batch']}",
+            ),
+            ("samples with it", len(answer["samples"])),
             ("times seen", answer["times_seen"]),
             ("tokens seen", answer["tokens_seen"]),
         ]
@@ -216,18 +227,18 @@ def show_diff(answer: dict[str, Any]) -> None:
     """`catalog diff`"""
     print_line(f"{answer['before']} -> {answer['after']}")
     for said in answer["deleted"]:
-        print_line(f"{said}; compared is what the registry still knows")
+        print_line(f"{said}; comparing what the registry still has")
     for what in ("recipe", "lock"):
         print_line()
         changes = answer[what]
-        print_line(f"{what}: {len(changes) or 'no'} keys changed")
+        print_line(f"{what}: {counted(len(changes), 'key') if changes else 'no keys'} changed")
         if changes:
             rows = [(c["key"], _brief(c["before"]), _brief(c["after"])) for c in changes]
             print_table(("key", "before", "after"), rows)
     shards = answer["shards"]
     print_line()
     print_line(
-        f"shards: {shards['shared']} shared, {len(shards['changed'])} changed, "
+        f"shards: {shards['shared']} unchanged, {len(shards['changed'])} changed, "
         f"{len(shards['added'])} added, {len(shards['removed'])} removed"
     )
     names = [(kind, name) for kind in ("changed", "added", "removed") for name in shards[kind]]
@@ -239,7 +250,7 @@ def show_diff(answer: dict[str, Any]) -> None:
         print_line(f"documents: {documents['before']} before, {documents['after']} after")
     else:
         print_line(f"documents: {documents['added']} added, {documents['removed']} removed")
-    for kind, title in (("removed", "removed because"), ("added", "added, before it was")):
+    for kind, title in (("removed", "removed because"), ("added", "added, previously")):
         if documents.get(kind):
             print_table((title, "documents"), list(documents[f"{kind}_reasons"].items()))
     print_line()
@@ -250,16 +261,17 @@ def show_diff(answer: dict[str, Any]) -> None:
 def show_verified(answer: dict[str, Any]) -> None:
     """`catalog verify`"""
     print_line(
-        f"version {answer['version']}: {answer['files']} files hashed, "
-        f"{answer['shards']} shards and {len(answer['snapshots'])} snapshots checked"
+        f"version {answer['version']}: {counted(answer['files'], 'file')} hashed, "
+        f"{counted(answer['shards'], 'shard')} and "
+        f"{counted(len(answer['snapshots']), 'snapshot')} checked"
     )
     counts = [{"snapshot": name} | row for name, row in answer["snapshots"].items()]
     print_records(counts, "snapshot", "records", "kept", "dropped", "in_shards=in shards")
     print_line()
     if answer["ok"]:
-        print_line("Whole: every byte and every count is as recorded.")
+        print_line("OK: all files and counts match what was recorded.")
         return
-    print_line(f"NOT whole: {len(answer['problems'])} problems.")
+    print_line(f"FAILED: {counted(len(answer['problems']), 'problem')}.")
     print_records(answer["problems"], "check", "subject", "problem")
 
 
@@ -290,7 +302,7 @@ def show_judgements(answer: dict[str, Any]) -> None:
     """`catalog judgements`"""
     if not answer["reasons"]:
         print_line(
-            f"nobody has judged a decision of {answer['version']} yet: `catalog serve --review`"
+            f"no judgements of {answer['version']} yet; record some in `catalog serve --review`"
         )
         return
     rows = [

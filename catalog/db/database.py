@@ -252,7 +252,7 @@ class Database:
             state = "42P01"
         if isinstance(error, ProgrammingError | OperationalError) and state in MISSING_TABLE_STATES:
             return SchemaMismatch(
-                f"the catalog at {self} has not the tables of this version ({message}): "
+                f"the catalog at {self} does not have the tables of this version ({message}): "
                 "run `catalog upgrade`"
             )
         return CatalogUnavailable(

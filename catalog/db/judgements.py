@@ -14,7 +14,7 @@ from catalog.db.database import Database, timestamp
 from catalog.db.models import Gate, Judgement, Version, pick, read_rows, values_of
 from catalog.db.rows import GateRow, JudgementRow
 from catalog.errors import CatalogConflict
-from catalog.figures import wilson
+from catalog.figures import counted, wilson
 
 REVIEW = "review"
 MAX_WHY_CHARS = 2_000
@@ -58,13 +58,13 @@ class JudgementMethods:
         """Record a judgement, the last one of a person on a record stands; the version's gate is
         counted anew."""
         if not row.judged_by.strip():
-            raise CatalogConflict("a judgement has a name under it: say who judges")
+            raise CatalogConflict("a judgement needs the name of its reviewer")
         if row.why is not None and len(row.why) > MAX_WHY_CHARS:
             raise CatalogConflict(f"the reason is longer than {MAX_WHY_CHARS:,} characters")
         with self.database.write() as connection:
             status = select(Version.c.status).where(Version.c.name == row.version)
             if connection.scalar(status) != "live":
-                raise CatalogConflict(f"{row.version} is no live version: judge one that is")
+                raise CatalogConflict(f"{row.version} is not a live version: judge a live one")
             same = [Judgement.c[name] == getattr(row, name) for name in KEY]
             connection.execute(delete(Judgement).where(*same))
             values = values_of(row) | {"created_at": row.created_at or timestamp()}
@@ -135,7 +135,7 @@ def decide(gate: GateRow, judgements: Iterable[JudgementRow]) -> GateRow:
     else:
         outcome, message = (
             "passed",
-            f"{judged} records judged, no reason is disagreed with too often",
+            f"{counted(judged, 'record')} judged, no reason is disagreed with too often",
         )
     worst = max((one.interval[0] for one in found), default=None)
     detail = {"min_judged": least, "outcome": outcome, "message": message}

@@ -46,6 +46,7 @@ from catalog.db.rows import (
     TakedownRow,
 )
 from catalog.errors import OrderBookError
+from catalog.figures import counted
 from catalog.formats.order_book import Entry, broken_chain, entry_sha256, parse_entry
 
 Order = tuple[str, str]  # kind and value of a suppression
@@ -143,8 +144,8 @@ def fold(entries: Iterable[Entry]) -> Standing:
             _apply(standing, entry)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise OrderBookError(
-                f"entry {entry.number} of the order book cannot be read: bring the folder "
-                "order_book/ back from a copy of the store"
+                f"entry {entry.number} of the order book cannot be read: restore the "
+                "folder order_book/ from a backup of the store"
             ) from error
     return standing
 
@@ -272,7 +273,7 @@ def _differences(connection: Connection, standing: Standing) -> list[str]:
         if now is None:
             found.append(f"takedown {number} is not in the catalog")
         elif was is None:
-            found.append(f"no entry speaks of takedown {number}")
+            found.append(f"no entry is about takedown {number}")
         elif was != now:
             names = ", ".join(name for name in KEPT if was.get(name) != now[name])
             found.append(f"takedown {number} was altered in the catalog ({names})")
@@ -285,10 +286,10 @@ def _differences(connection: Connection, standing: Standing) -> list[str]:
     was_held = {(number, *order) for number, orders in standing.holds.items() for order in orders}
     for count, what in (
         (len(was_held - now_held), "of the book not in force in the catalog"),
-        (len(now_held - was_held), "in the catalog that no entry speaks of"),
+        (len(now_held - was_held), "in the catalog without an entry"),
     ):
         if count:
-            found.append(f"{count} standing {'order' if count == 1 else 'orders'} {what}")
+            found.append(f"{counted(count, 'suppression')} {what}")
     wanted = pick(TakedownCertificate, CertificateRow).order_by(TakedownCertificate.c.id)
     if read_rows(connection, CertificateRow, wanted) != standing.certificates:
         found.append("the catalog lists other certificates")

@@ -205,7 +205,7 @@ class TakedownMethods:
             if row.status == "done":
                 raise TakedownRefused(
                     f"takedown {request_id} is done and cannot be withdrawn: the documents are "
-                    "gone from the live versions; to take them in again, deliver them in a new "
+                    "gone from the live versions; to ingest them again, deliver them in a new "
                     "snapshot under another address"
                 )
             if row.status == "running":
@@ -344,7 +344,7 @@ def expect_orders(connection: Connection, known: str) -> None:
     if _orders_state(connection) != known:
         raise OrdersChanged(
             "takedowns were filed or withdrawn while this version was built, so it is not "
-            "published: build it again, what they do not touch is there already"
+            "published: build it again, parts that they do not affect are cached"
         )
 
 

@@ -42,6 +42,7 @@ from catalog.errors import (
     UnknownName,
     VersionExists,
 )
+from catalog.figures import counted
 from catalog.formats.ids import check_name
 from catalog.formats.store import relative_path
 
@@ -158,7 +159,7 @@ class VersionMethods:
                     return candidate
                 raise UnknownName(
                     f"no live version is released yet: {candidate.name} is a candidate; name it, "
-                    f"or let `catalog release {candidate.name}` say what is missing"
+                    f"or let `catalog release {candidate.name}` show what is missing"
                 )
         raise UnknownName("no live version is published yet: build one, or name one by --version")
 
@@ -170,16 +171,16 @@ class VersionMethods:
         with self.database.write() as connection:
             row = _version(connection, name)
             if row.status != "live":
-                instead = f"; {row.superseded_by} stands in its place" if row.superseded_by else ""
-                raise NotReleased(f"version {name} is revoked and stays so{instead}")
+                instead = f"; replaced by {row.superseded_by}" if row.superseded_by else ""
+                raise NotReleased(f"version {name} is revoked{instead}")
             if row.released_at is not None:
                 return False
             closed = [gate for gate in _gates(connection, name) if not gate.passed]
             if closed and not override:
                 why = "; ".join(f"{gate.name}: {gate.detail.get('message', '')}" for gate in closed)
                 raise NotReleased(
-                    f"version {name} stays a candidate: {why}; put it right, or release it all the "
-                    "same with --override REASON"
+                    f"version {name} stays a candidate: {why}; fix that, or release it anyway "
+                    "with --override REASON"
                 )
             values = _release(by, reason)
             connection.execute(update(Version).where(Version.c.name == name).values(**values))
@@ -204,7 +205,9 @@ class VersionMethods:
                 f"{' ...' if len(found) > 3 else ''} (`catalog resolve {version}` lists all)"
             )
         choices = ", ".join(row.full_name for row in matches[:4])
-        raise AmbiguousName(f"{len(matches)} shards are named {shard!r}, say which: {choices}")
+        raise AmbiguousName(
+            f"{counted(len(matches), 'shard')} are named {shard!r}, name one of: {choices}"
+        )
 
     def lineage_files(self, version: str, table: str | None = None) -> list[LineageRow]:
         """Return the version's lineage files, of one table or of all."""
@@ -316,7 +319,7 @@ def _is_published(connection: Connection, version: VersionRow) -> bool:
         )
     if known is None and (instead := revoked_in(connection, version.name)) is not None:
         raise VersionExists(
-            f"version {version.name} was revoked for takedowns, and {instead} took its place: "
+            f"version {version.name} was revoked by a takedown and replaced by {instead}: "
             "choose another --version"
         )
     return known is not None
@@ -368,7 +371,7 @@ def _version(connection: Connection, name: str) -> VersionRow:
 def _supersede(connection: Connection, old: str, new: str) -> bool:
     """Revoke a version for the one in its place; False where it is so already."""
     if old == new:
-        raise CatalogConflict(f"version {old} cannot take its own place: name the older version")
+        raise CatalogConflict(f"version {old} cannot replace itself: name the older version")
     row = _version(connection, old)
     _version(connection, new)
     revoked = {"status": "revoked", "superseded_by": new}

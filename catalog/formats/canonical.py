@@ -19,7 +19,7 @@ def canonical_json(value: Any) -> bytes:
 
 
 def strict_json(data: bytes | str) -> Any:
-    """Parse JSON that every parser reads alike; ValueError where a key stands twice in one object,
+    """Parse JSON that every parser reads alike; ValueError where a key is a duplicate in one object,
     for numbers that JSON does not have, and for values nested too deeply to be read."""
     try:
         return json.loads(data, object_pairs_hook=_once, parse_constant=_no_number)
@@ -32,7 +32,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice[:40]!r} stands twice in one object")
+        raise ValueError(f"the key {twice[:40]!r} is a duplicate in one object")
     return found
 
 

@@ -25,7 +25,7 @@ def check_name(what: str, name: str) -> str:
     if not _NAME.fullmatch(name) or len(base) > MAX_LETTERS:
         shown = name if len(name) <= MAX_LETTERS else f"{name[:20]}..."
         raise BadName(
-            f"{shown!r} is no name for a {what}: use letters from a to z, digits, '.', '_' and '-', "
+            f"{shown!r} is not a valid name for a {what}: use letters from a to z, digits, '.', '_' and '-', "
             f"a letter or digit first, no two dots in a row, {MAX_LETTERS} letters at most"
         )
     return name

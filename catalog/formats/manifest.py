@@ -55,7 +55,7 @@ class FileRef(_Part):
 
 
 class RecipeRef(_Part):
-    """The recipe, and what of it was a stand-in: names, and the models whose place they took."""
+    """The recipe, and what of it was a fallback: names, and the models whose place they took."""
 
     name: str
     digest: str

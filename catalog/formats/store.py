@@ -340,7 +340,7 @@ class Store:
         """Return the error for a file that is not there."""
         return self.error(
             f"{path} is not in the store {self.url}; delete what is left of its folder there and run "
-            "`corpus build` to make it anew"
+            "`corpus build` to rebuild it"
         )
 
     def _message(self, verb: str, path: str, fault: s3.Fault) -> str:

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from catalog.db.rows import KeyRow, LineageRow
 from catalog.errors import LineageBroken, StoreFileError
+from catalog.figures import counted
 from catalog.formats.key_files import (
     DOCUMENT_IDS,
     HEAD_BYTES,
@@ -225,7 +226,7 @@ class Keys:
             for file, (unit, rows) in zip(files, header.units, strict=True):
                 if rows and (file is None or file.rows != rows):
                     raise LineageBroken(
-                        f"{row.path} indexes {rows} rows of {unit}, the version has "
+                        f"{row.path} indexes {counted(rows, 'row')} of {unit}, the version has "
                         f"{file.rows if file else 'no such file'}: run `catalog verify`"
                     )
                 met.add((row.snapshot, unit))

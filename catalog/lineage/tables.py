@@ -135,7 +135,7 @@ def deletion(registry: Registry, store: Store, version: VersionRow) -> str | Non
         return None
     requests = ", ".join(str(number) for number in registry.takedowns_replacing(version.name))
     after = f"after takedown {requests}" if requests else "after it was revoked"
-    instead = f": {version.superseded_by} took its place" if version.superseded_by else ""
+    instead = f", replaced by {version.superseded_by}" if version.superseded_by else ""
     return f"version {version.name} was deleted {after}{instead}"
 
 

@@ -39,7 +39,7 @@ from catalog.formats.order_book import (
 from catalog.formats.store import Store, is_temporary
 from catalog.takedown.signing import RESTORE, Signer, Trust, check_signature
 
-COPY = f"bring {FOLDER}/ back from a copy of the store"
+COPY = f"restore {FOLDER}/ from a backup of the store"
 SHOWN = 5
 
 
@@ -63,7 +63,7 @@ def expect_book(registry: Registry, store: Files) -> None:
         raise OrderBookError(problem)
     if state.differences:
         raise OrderBookError(
-            f"the catalog's tables do not say what the order book says: {_some(state.differences)}. "
+            f"the catalog's tables disagree with the order book: {_some(state.differences)}. "
             f"Rows were deleted or edited: {RESTORE} writes them again as the book has them"
         )
     if not registry.database.is_read_only:
@@ -85,14 +85,14 @@ def _compare(state: OrderBookState, store: Files, numbers: Sequence[int]) -> str
     rows = state.rows
     if state.problem is not None:
         raise OrderBookError(
-            f"the catalog's copy of the order book is damaged ({state.problem}): bring the catalog "
-            f"back from a copy, or move it away and run {RESTORE}"
+            f"the catalog's copy of the order book is damaged ({state.problem}): restore the "
+            f"catalog from a backup, or move it away and run {RESTORE}"
         )
     if len(numbers) > len(rows):
         raise OrderBookError(
             f"the order book in the store {store.url} has {len(numbers)} entries, and the catalog "
-            f"knows {len(rows)}: it was lost, or an old copy was put back, and documents that were "
-            f"removed would come in again. Run {RESTORE} first"
+            f"knows {len(rows)}: it was lost, or an old backup was restored, and documents that were "
+            f"removed would be ingested again. Run {RESTORE} first"
         )
     if list(numbers) != list(range(1, len(numbers) + 1)):
         raise OrderBookError(
@@ -117,7 +117,7 @@ def _compare(state: OrderBookState, store: Files, numbers: Sequence[int]) -> str
         raise OrderBookError(
             f"entry {entry.number} of the order book in the store {store.url} is another one than "
             "the catalog's: one of them belongs to another corpus, or was altered; name the right "
-            "--home, or bring both back from copies of one time"
+            "--home, or restore both from backups of the same time"
         )
     return (signature or {}).get("key_sha256")
 
@@ -183,7 +183,7 @@ def _deliver(
     except Exception as error:  # of whoever opened the store
         raise OrderBookError(
             f"the catalog has the change, and the store {store.url} does not have its entry yet "
-            f"({error}): mend that, and any later command that can write there adds it"
+            f"({error}): fix the cause; any later command that can write there adds it"
         ) from error
     if signer is not None:
         signer.record_head(entry.book, rows[-1].number, rows[-1].sha256)
@@ -201,7 +201,7 @@ def book_problems(registry: Registry, store: Store, trust: Trust) -> list[str]:
     except CatalogError as error:
         return [str(error), *state.differences]
     problems = [
-        f"{path}: is no entry of the order book"
+        f"{path}: is not an entry of the order book"
         for path in store.list(FOLDER)
         if not is_temporary(path) and not numbers_in([path])
     ]

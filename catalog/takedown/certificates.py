@@ -40,6 +40,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from catalog.db.registry import Registry
 from catalog.db.rows import CertificateRow
 from catalog.errors import StoreFileError, UnknownName
+from catalog.figures import counted
 from catalog.formats.canonical import strict_json
 from catalog.formats.order_book import SIGNATURE
 from catalog.formats.store import Store
@@ -130,7 +131,7 @@ def _read_certificate(store: Store, row: CertificateRow) -> dict[str, Any]:
     except (ValueError, TypeError) as error:
         raise StoreFileError(
             f"{row.path} in the store {store.url} is not the certificate that was written "
-            f"({error}): bring it back from a copy"
+            f"({error}): restore it from a backup"
         ) from error
 
 
@@ -138,7 +139,7 @@ def _orders_missing(registry: Registry, request_id: int, body: Mapping[str, Any]
     """Return which of the orders that a certificate promises are not in force, counted by kind."""
     held = Counter(order.kind for order in registry.takedown_suppressions(request_id))
     return [
-        f"{promised - held[kind]} of {promised} standing orders ({kind}) are not in force"
+        f"{promised - held[kind]} of {counted(promised, 'suppression')} ({kind}) not in force"
         for kind, promised in body["standing_orders"].items()
         if held[kind] < promised
     ]
@@ -256,7 +257,7 @@ def verify_copy(path: Path, keys: Sequence[Ed25519PublicKey]) -> dict[str, Any]:
     if not is_word_for_word(data, body):
         problems.append("its bytes are not those of a certificate with these values: it was edited")
     if not keys:
-        problems.append("no public key was given, so anybody may have written it: use --public-key")
+        problems.append("no public key was given, so anyone may have written it: use --public-key")
     elif (wrong := check_signature(body, keys)) is not None:
         problems.append(f"it {wrong}")
     page = path.with_suffix(".html")

@@ -164,8 +164,8 @@ def find_doc_id(registry: Registry, store: Store, written: str) -> Target:
         found = live.doc_ids_from(digits, 6)
     if not found:
         raise UnknownName(
-            f"no live version knows a document {digits}: give all {ID_DIGITS} digits for a "
-            "standing order"
+            f"no live version has a document {digits}: give all {ID_DIGITS} digits to suppress it in "
+            "later snapshots"
         )
     if len(found) > 1:
         some = ", ".join(doc_id.hex() for doc_id in found[:5])

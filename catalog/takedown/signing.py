@@ -30,7 +30,7 @@ from catalog.formats.order_book import SIGNATURE
 KEY_VARIABLE = "CORPUS_SIGNING_KEY"
 ALGORITHM = "Ed25519"
 RESTORE = "`catalog takedown restore`"
-NEWER = "bring catalog and store back from a newer copy"
+NEWER = "restore catalog and store from a newer backup"
 
 
 class SigningError(CatalogError):
@@ -252,8 +252,8 @@ class Trust:
                 return None
             return (
                 "the order book is signed with this installation's key, and the head record "
-                f"{self.heads} does not know it, so entries may be missing at its end: bring the head "
-                f"record back from its copy; where it is lost, {RESTORE} takes the book as it is"
+                f"{self.heads} does not know it, so entries may be missing at its end: restore the "
+                f"head record from its backup; if it is lost, {RESTORE} accepts the book as it is"
             )
         if len(rows) < head["number"]:
             return (

@@ -236,9 +236,9 @@ def sketch_of(text: str) -> str | None:
     makers = installed(SKETCH_GROUP)
     if not makers:
         raise TakedownRefused(
-            "nothing that makes signatures of texts is installed, so near copies of this text "
-            "cannot be told: install corpus-assets here, or leave --near-duplicates out and "
-            "exact copies are held"
+            "nothing that makes signatures of texts is installed, so near duplicates of this "
+            "text cannot be matched: install corpus-assets here, or omit --near-duplicates to "
+            "suppress exact copies only"
         )
     value: str | None = load(makers[0], "text sketch")(text)
     return value

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from catalog.db.rows import KeyRow, LineageRow, ShardRow
 from catalog.errors import StoreFileError
+from catalog.figures import counted
 from catalog.formats.key_files import COLUMNS, HOSTS, TABLE_OF, Unit, keys_of, surt_hosts
 from catalog.formats.manifest import Manifest
 from catalog.formats.shards import Index, numpy_type, parse_index
@@ -105,7 +106,7 @@ def _check_counts(shard: ShardRow, spans: Spans) -> Iterator[str]:
     if tokens != shard.tokens:
         yield f"spans cover {tokens} tokens, {shard.tokens} are recorded"
     if spans.documents != shard.documents:
-        yield f"spans name {spans.documents} documents, {shard.documents} are recorded"
+        yield f"spans name {counted(spans.documents, 'document')}, {shard.documents} are recorded"
 
 
 def _check_pieces(spans: Spans) -> Iterator[str]:
@@ -177,7 +178,7 @@ def _check_tokens(store: Store, shard: ShardRow, spans: Spans, manifest: Manifes
     if unpadded:
         yield f"{unpadded} tokens belong to no document and are not padding"
     if endless:
-        yield f"{endless} documents do not end with the end-of-document token"
+        yield f"{counted(endless, 'document')} do not end with the end-of-document token"
 
 
 def _numbers(table: pa.Table, name: str) -> Ints:
@@ -210,7 +211,10 @@ def check_keys(
             if table == TABLE_OF.get(kind) and file.rows and (snapshot, unit) not in found
         ]
         if missing and not damaged:
-            yield kind, f"has no keys for {len(missing)} files, the first is {missing[0]}"
+            yield (
+                kind,
+                f"has no keys for {counted(len(missing), 'file')}, the first is {missing[0]}",
+            )
 
 
 def _problem(
@@ -232,19 +236,21 @@ def _problem(
         met.add((row.snapshot, unit))
         file = files.get((TABLE_OF[row.kind], row.snapshot, unit))
         if file is None or file.rows != rows:
-            return f"is made for {rows} rows of {unit}, the version has another file there"
+            return (
+                f"is made for {counted(rows, 'row')} of {unit}, the version has another file there"
+            )
         if file.path in damaged:
             return None
         with store.open(file.path) as handle:
             columns = list(COLUMNS[row.kind])
             tables.append(pq.read_table(handle, columns=columns, use_threads=False))
     if sum(rows for _, rows in header.units) != row.rows:
-        return f"is registered with {row.rows} rows"
+        return f"is registered with {counted(row.rows, 'row')}"
     if row.kind == HOSTS:
         same = _hosts_agree(key_file, tables)
     else:
         same = _hashes_agree(key_file, row.kind, tables)
-    return None if same else "does not say what its tables say: build the version's keys again"
+    return None if same else "disagrees with its tables: rebuild the version's keys"
 
 
 def _hashes_agree(key_file: KeyFile, kind: str, tables: Sequence[pa.Table]) -> bool:

@@ -108,7 +108,7 @@ class Trusted:
 
     def _lock_rows(self, lock: dict[str, Any]) -> Iterator[Problem]:
         """Check the registry's copies of lock and recipe, and the models that the lock pins."""
-        registry, what = self.registry, f"its row does not say what {self.version.name}'s lock says"
+        registry, what = self.registry, f"its row disagrees with {self.version.name}'s lock says"
         try:
             copies = {
                 "locks": (registry.lock(self.version.lock_digest).json, lock),

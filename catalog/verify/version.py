@@ -16,6 +16,7 @@ from catalog.db.published import load_manifest
 from catalog.db.registry import Registry
 from catalog.db.rows import KeyRow, LineageRow, ShardRow, VersionRow
 from catalog.errors import CatalogError, StoreFileError
+from catalog.figures import counted
 from catalog.formats.manifest import Manifest, ShardRef
 from catalog.formats.order_book import FOLDER
 from catalog.formats.store import Store
@@ -162,7 +163,7 @@ def _check_rows(
             found("files", row.path, iter([f"is not a Parquet file: {error}"]))
             continue
         if rows != row.rows:
-            found("files", row.path, iter([f"has {rows} rows, {row.rows} are recorded"]))
+            found("files", row.path, iter([f"has {counted(rows, 'row')}, {row.rows} are recorded"]))
     return unreadable
 
 
@@ -233,10 +234,10 @@ def check_conservation(lineage: Lineage, snapshot: str) -> Iterator[str]:
     counts = snapshot_counts(lineage, snapshot)
     if counts["records"] != counts["kept"] + counts["dropped"]:
         yield (
-            f"{counts['records']} records, but {counts['kept']} kept + {counts['dropped']} dropped"
+            f"{counted(counts['records'], 'record')}, but {counts['kept']} kept + {counts['dropped']} dropped"
         )
     if counts["kept"] != counts["in_shards"]:
-        yield f"{counts['kept']} documents kept, but {counts['in_shards']} in shards"
+        yield f"{counted(counts['kept'], 'document')} kept, but {counts['in_shards']} in shards"
     for sentence, query in _questions(lineage, snapshot):
         found = lineage.query(
             f"SELECT count(*) AS n, min(doc_id, {EXAMPLES}) AS some FROM ({query})"
@@ -271,7 +272,7 @@ def _questions(lineage: Lineage, snapshot: str) -> list[tuple[str, str]]:
             WHERE NOT kept AND (stage IS NULL OR reason IS NULL OR reason = '')""",
         ),
         (
-            "records that gave no text and are kept all the same",
+            "records without text that are kept",
             f"""SELECT r.doc_id FROM {records} AS r
             JOIN {decisions} AS d USING (doc_id, part, "offset")
             WHERE r.reason IS NOT NULL AND d.kept""",

@@ -103,12 +103,12 @@ class BoilerplateSettings(Settings):
         ge=0,
         le=1,
         description="share of the bucket's kept documents that must hold it: a line of a site's "
-        "frame stands on most pages, a repeated title or quotation on few",
+        "frame is on most pages, a repeated title or quotation on few",
     )
     bucket: Literal["host", "snapshot"] = Field(
         default="host",
         description="`host`: lines at one place from the head or foot of a site's texts, in whole "
-        "runs; `snapshot`: lines of all sites together, wherever they stand",
+        "runs; `snapshot`: lines of all sites together, wherever they are",
     )
 
     @property

@@ -84,7 +84,7 @@ class CleanTextSettings(Settings):
         "`blocks` extracts",
     )
     repeated_spans: RepeatedSpanSettings | None = Field(
-        default=None, description="cut passages that stand elsewhere in the snapshot; off"
+        default=None, description="cut passages that occur elsewhere in the snapshot; off"
     )
     sentences: tuple[SentenceCut, ...] = Field(
         default=(),
@@ -107,12 +107,12 @@ class CleanTextSettings(Settings):
         default=0.3,
         ge=0,
         le=1,
-        description="share of a site's text from which on a check warns that boilerplate lines "
+        description="share of a site's text above which a check warns that boilerplate lines "
         "and repeated passages take too much; changes nothing of what comes out",
     )
     tiers_by_copies: tuple[Annotated[int, Field(ge=2)], ...] = Field(
         default=(),
-        description="cluster sizes from which on kept documents form groups of their own "
+        description="cluster sizes at which kept documents form groups of their own "
         "(`high/copies=5`)",
     )
 
@@ -127,7 +127,7 @@ class CleanTextSettings(Settings):
         names = [one.name for one in self.sentences]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"sentences: {twice[0]} stands there twice; name a classifier once")
+            raise ValueError(f"sentences: {twice[0]} is a duplicate; name each classifier once")
         return self
 
     def identity(self) -> dict[str, object]:

@@ -142,7 +142,7 @@ def cut_lines_message(found: CutLines) -> str:
     told = f"cut lines by kind: {shown or 'none'}"
     if found.lost:
         told += (
-            f"; different lines that no document has any more: {found.lost:,}: publish nothing of "
+            f"; different lines that no document has any more: {found.lost:,}: do not publish "
             "this, build with `clean_text.boilerplate: {domains: []}` and report it"
         )
     if found.dropped:

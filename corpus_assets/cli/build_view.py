@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from catalog.db.registry import Registry
+from catalog.figures import counted
 from corpus_assets.clean.losses import losses_message, snapshot_losses
 from corpus_assets.core import files
 from corpus_assets.core.home import Home
@@ -39,7 +40,7 @@ def summary_lines(
         f"Version {version.name}",
         *told,
         "",
-        "What was kept, and what was dropped and why:",
+        "Documents kept, and dropped by reason:",
         "",
     ]
     lines.append(f"  {'ingested':<16}{total:>8,}  {_bar(total, total)}")
@@ -49,24 +50,26 @@ def summary_lines(
             lines.append(f"      - {count:>5,}  {reason}")
         hidden = sorted(step.reasons.values(), reverse=True)[6:]
         if hidden:
-            lines.append(f"      - {sum(hidden):>5,}  for {len(hidden)} other reasons")
+            lines.append(f"      - {sum(hidden):>5,}  ({counted(len(hidden), 'other reason')})")
     lines += ["", "Tokens by group (snapshot/domain/tier):", ""]
     groups = version.manifest.groups
     tokens = sum(group.tokens for group in groups)
     for group in groups:
         lines.append(
-            f"  {group.id:<40}{group.documents:>7,} documents {group.tokens:>11,} tokens  "
-            f"{len(group.shards)} shards"
+            f"  {group.id:<40}{_column(group.documents, 7, 'document')} "
+            f"{_column(group.tokens, 11, 'token')}  {counted(len(group.shards), 'shard')}"
         )
-    lines.append(f"  {'in all':<40}{sum(g.documents for g in groups):>7,} documents "
-                 f"{tokens:>11,} tokens")  # fmt: skip
+    documents = sum(group.documents for group in groups)
+    lines.append(
+        f"  {'total':<40}{_column(documents, 7, 'document')} {_column(tokens, 11, 'token')}".rstrip()
+    )
     lines += _loss_lines(pipeline)
     failed = [] if pipeline.pin_of(TOKENIZER.name) else audit_of(pipeline)["problems"]
     if failed:
         lines += ["", "The tokenizer fails its audit:", "", *(f"  {line}" for line in failed)]
     drift = drift_lines(pipeline)
     if drift:
-        lines += ["", "Unlike the snapshots before (`drift` in the recipe):", ""]
+        lines += ["", "Drift from earlier snapshots (`drift` in the recipe):", ""]
         lines += [f"  {line}" for line in drift]
     return lines + _next_commands(pipeline, version, home, recipe, asked)
 
@@ -95,7 +98,7 @@ def _next_commands(
     that questions without a name are about."""
     at = "" if home == Home.resolve(None) else f" --home {shlex.quote(str(home.root))}"
     named = "" if asked == version.name else f" --version {version.name}"
-    recipe = shlex.quote(recipe) + (" --stand-ins" if pipeline.recipe.use_stand_ins else "")
+    recipe = shlex.quote(recipe) + (" --fallbacks" if pipeline.recipe.use_fallbacks else "")
     commands = [
         (f"corpus report {version.name}{at}", "one HTML page with everything above"),
         (f"corpus verify {version.name}{at}", "re-hash and re-count everything"),
@@ -104,7 +107,7 @@ def _next_commands(
         group = max(version.manifest.groups, key=lambda g: g.tokens)
         shard = f"{group.id}/{group.shards[0].name}"
         trace = f"catalog trace {version.name} {shlex.quote(shard)} 0 0{at}"
-        commands.append((trace, "which document is this token from?"))
+        commands.append((trace, "which document does this token come from?"))
     page = _some_page(pipeline)
     if page is not None:
         key, value = page
@@ -114,7 +117,7 @@ def _next_commands(
             (f"catalog {find}{named}{at}", "where is this page?"),
             (
                 f"catalog takedown request {option} --reason test --dry-run{at}",
-                "what would removing it touch?",
+                "what would removing it affect?",
             ),
         ]
     domain = next(iter(pipeline.recipe.mixture.domains), None)
@@ -167,33 +170,38 @@ def _folder() -> str:
     return f"{shown}/"
 
 
+def _column(count: int, width: int, noun: str) -> str:
+    """Return `     1 document ` and `    12 documents`, one below the other."""
+    return f"{count:>{width},} {noun + 's' * (count != 1):<{len(noun) + 1}}"
+
+
 def _bar(count: int, total: int) -> str:
     return "█" * round(BAR * count / total) if total else ""
 
 
 def plan_lines(lines: Sequence[PlanLine]) -> list[str]:
-    """Write one line an asset: cached, runs so many parts, or waits for what runs before it."""
+    """Write one line per asset: cached, the number of parts to compute, or pending."""
     shown = []
     width = max((len(line.asset) for line in lines), default=0) + 1
     for line in lines:
         if line.state == CACHED:
-            text = f"cached   {line.cached} parts" if line.cached else "nothing to do"
+            text = f"cached   {counted(line.cached, 'part')}" if line.cached else "nothing to do"
         elif line.state == RUNS:
-            text = f"runs     {line.to_run} parts, {line.cached} cached"
+            text = f"compute  {counted(line.to_run, 'part')}, {line.cached:,} cached"
             if line.waiting:
                 text += ", more after these"
         else:
-            text = f"waits    for its inputs ({line.cached} parts cached so far)"
+            text = f"pending  ({counted(line.cached, 'part')} cached)"
         shown.append(f"  {line.asset:<{width}}{text}")
     return shown
 
 
 def calibration_lines(taken: TakenOver, fresh: Mapping[str, str]) -> list[str]:
-    """Say which calibrations are taken over, and what a fresh lock would make of them."""
+    """Show which calibrations are reused, and what a fresh lock would change."""
     lines = [f"  {line}" for line in taken.lines()]
     for would_be, what in (
         (OTHER, "a fresh lock would change"),
-        (UNKNOWN, "a fresh lock would resolve anew"),
+        (UNKNOWN, "a fresh lock would recompute"),
     ):
         names = sorted(name for name, found in fresh.items() if found == would_be)
         if names:
@@ -237,14 +245,18 @@ def status_lines(home: Home, as_json: bool) -> list[str]:
         return [f"{home.root} is empty; `corpus build demo` fills it"]
     lines = [f"home {home.root}", "", "versions:"]
     lines += [
-        f"  {v.name:<28}{v.state:<11}{v.documents:>10,} documents {v.tokens:>14,} tokens"
+        f"  {v.name:<28}{v.state:<11}{_column(v.documents, 10, 'document')} "
+        f"{_column(v.tokens, 14, 'token')}".rstrip()
         for v in versions
     ] or ["  none yet"]
     lines += ["", "snapshots:"]
-    lines += [f"  {row.name:<28}{row.source:<12}{files:>6} files" for row, files in snapshots]
+    lines += [
+        f"  {row.name:<28}{row.source:<12}{_column(files, 6, 'file')}".rstrip()
+        for row, files in snapshots
+    ]
     lines += ["", "stored:"]
     lines += [
-        f"  {name:<28}{n:>6} tasks {size / 2**20:>10.1f} MiB"
+        f"  {name:<28}{_column(n, 6, 'task')} {size / 2**20:>10.1f} MiB"
         for name, (n, size) in sorted(stages.items())
     ]
     return lines

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from catalog.cli.terminal import print_fields, print_json, print_line, print_table
-from catalog.figures import size
+from catalog.figures import counted, size
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
@@ -14,9 +14,9 @@ from corpus_assets.core.home import Home
 PRICES_OPTION = click.option(
     "--prices",
     metavar="FILE",
-    help="Your prices, in YAML: cpu_hour, gib_month, thousand_writes, thousand_reads.",
+    help="YAML file with your prices: cpu_hour, gib_month, thousand_writes, thousand_reads.",
 )
-WHATEVER = "prices are round figures of ours: say your own with --prices"
+WHATEVER = "prices are round defaults; pass your own with --prices"
 
 Answer = dict[str, Any]
 
@@ -27,7 +27,10 @@ Answer = dict[str, Any]
 @HOME_OPTION
 @JSON_OPTION
 def cost(version: str, prices: str | None, home: str | None, as_json: bool) -> None:
-    """CPU time, memory, bytes, requests and money that VERSION took, by stage."""
+    """Show what VERSION cost to build, by stage.
+
+    CPU time, memory, bytes, requests and money.
+    """
     from corpus_assets.inspect.cost import load_prices, version_cost
     from corpus_assets.session import open_home
 
@@ -44,7 +47,7 @@ def show_cost(answer: Answer, own_prices: bool) -> None:
     """Print the answer of `corpus cost`."""
     columns = ("stage", "parts", "CPU s", "wall s", "peak memory", "read", "written", "objects",
                "retries", "money")  # fmt: skip
-    stages = [*answer["stages"], {"stage": "in all", **answer["total"]}]
+    stages = [*answer["stages"], {"stage": "total", **answer["total"]}]
     stages[-1]["money"] = sum(answer["total"]["money"].values())
     rows = [
         (
@@ -73,7 +76,9 @@ def show_cost(answer: Answer, own_prices: bool) -> None:
             f"{each['objects']:,.0f} objects, {money(each['money'])}"
         )
     if answer["total"]["unmeasured"]:
-        print_line(f"{answer['total']['unmeasured']} parts were computed before times were noted")
+        print_line(
+            f"{counted(answer['total']['unmeasured'], 'part')} computed before costs were recorded"
+        )
     if not own_prices:
         print_line(WHATEVER)
 
@@ -94,7 +99,7 @@ def _number(_: click.Context, __: click.Parameter, value: float) -> float:
     default=90_000,
     show_default=True,
     metavar="N",
-    help="Files of a crawl.",
+    help="Files per crawl.",
 )
 @click.option(
     "--file-gib",
@@ -103,9 +108,11 @@ def _number(_: click.Context, __: click.Parameter, value: float) -> float:
     default=1.0,
     show_default=True,
     metavar="GIB",
-    help="Size of a file, as it is transferred.",
+    help="Size of a file as transferred.",
 )
-@click.option("--version", metavar="NAME", help="Measured on this one [the recipe's newest].")
+@click.option(
+    "--version", metavar="NAME", help="Version to extrapolate from [the recipe's newest]."
+)
 @PRICES_OPTION
 @HOME_OPTION
 @JSON_OPTION
@@ -120,10 +127,11 @@ def estimate(
     home: str | None,
     as_json: bool,
 ) -> None:
-    """What building RECIPE from whole crawls would take, by the rates of a version of it.
+    """Estimate the cost of building RECIPE at scale.
 
-    Build a small version of the recipe first, from some files of a crawl: the more parts, the
-    closer. Ranges are the 5th and 95th percentile of draws from its parts.
+    Extrapolates from a version of the recipe to whole crawls. Build a small version first, from
+    some files of a crawl: the more parts, the better the estimate. Ranges are the 5th and 95th
+    percentile of a bootstrap over its parts.
     """
     from corpus_assets.inspect.cost import GIB, Crawls, load_prices
     from corpus_assets.inspect.cost import estimate as estimated
@@ -173,9 +181,9 @@ def show_estimate(answer: Answer, own_prices: bool) -> None:
     print_line()
     mean = answer["measured_bytes"] / answer["measured_parts"]
     print_line(
-        f"measured on {answer['measured_parts']} parts of {answer['source']} in "
-        f"{answer['version']}, {size(mean)} each; what a part costs whatever its size is in these "
-        "rates, so that small parts give high figures; storage is for a month"
+        f"measured on {counted(answer['measured_parts'], 'part')} of {answer['source']} in "
+        f"{answer['version']}, {size(mean)} each; the fixed cost per part is included, so small "
+        "parts give high figures; storage is per month"
     )
     if not own_prices:
         print_line(WHATEVER)

@@ -16,22 +16,28 @@ FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Pat
 RESULTS_OPTION = click.option(
     "--results",
     type=click.Path(path_type=Path),
-    help="A pack's folder: plan.json and runs/ [what was imported into the home].",
+    help="Pack folder with plan.json and runs/ [results imported into the home].",
 )
 
 
 @click.group()
 def evidence() -> None:
-    """Decide by small models: compare versions, open the gate of releases, find mixtures."""
+    """Compare versions with small proxy models.
+
+    The result can decide a release gate, or propose a mixture.
+    """
 
 
 @evidence.command("plan")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it here.")
+@click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Output file.")
 @HOME_OPTION
 @JSON_OPTION
 def plan_command(file: Path, out: Path | None, home: str | None, as_json: bool) -> None:
-    """Pin what FILE asks for (arms, held-out set, seeds, rates, rule) before the first run."""
+    """Pin a comparison before its first run.
+
+    FILE names arms, held-out set, seeds, learning rates and the decision rule.
+    """
     from corpus_assets.evidence.gate import Results
     from corpus_assets.evidence.home import plan_comparison
     from corpus_assets.evidence.run import wanted_runs
@@ -63,14 +69,23 @@ def plan_command(file: Path, out: Path | None, home: str | None, as_json: bool) 
 
 @evidence.command("pack")
 @FOLDER
-@click.option("--plan", "digest", required=True, metavar="DIGEST", help="Of `evidence plan`.")
-@click.option("--max-mib", type=float, help="Refuse a pack that is larger.")
+@click.option(
+    "--plan",
+    "digest",
+    required=True,
+    metavar="DIGEST",
+    help="Digest printed by `corpus evidence plan`.",
+)
+@click.option("--max-mib", type=float, help="Fail if the pack is larger.")
 @HOME_OPTION
 @JSON_OPTION
 def pack_command(
     folder: Path, digest: str, max_mib: float | None, home: str | None, as_json: bool
 ) -> None:
-    """Write the runs of a plan as a FOLDER that any machine with torch runs alone."""
+    """Write a plan's runs to a self-contained FOLDER.
+
+    Any machine with torch can run it.
+    """
     from corpus_assets.evidence.home import pack_plan, stored_plan
     from corpus_assets.session import open_home
 
@@ -86,11 +101,21 @@ def pack_command(
 
 @evidence.command("run")
 @FOLDER
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="For results.")
-@click.option("--device", help="cuda, cuda:1, cpu [cuda where there is one].")
-@click.option("--part", default="0/1", show_default=True, metavar="I/N", help="Every N-th run.")
-@click.option("--keep-weights", is_flag=True, help="Keep weights; they can hold text.")
-@click.option("--token-nats", is_flag=True, help="Keep nats of every held-out token.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Output folder for results."
+)
+@click.option("--device", help="cuda, cuda:1, cpu [cuda if available].")
+@click.option(
+    "--part",
+    default="0/1",
+    show_default=True,
+    metavar="I/N",
+    help="Run only every N-th run, starting with the I-th.",
+)
+@click.option(
+    "--keep-weights", is_flag=True, help="Keep model weights; they may have memorised text."
+)
+@click.option("--token-nats", is_flag=True, help="Keep the loss (nats) of every held-out token.")
 def run_command(
     folder: Path,
     out: Path | None,
@@ -99,7 +124,10 @@ def run_command(
     keep_weights: bool,
     token_nats: bool,
 ) -> None:
-    """Train and score what is missing of a pack; stop it at any moment, and start it again."""
+    """Train and score the missing runs of a pack.
+
+    It can be stopped at any time and resumed by running it again.
+    """
     from corpus_assets.evidence.run import parse_part, run_pack
 
     run_pack(
@@ -118,7 +146,7 @@ def run_command(
 @HOME_OPTION
 @JSON_OPTION
 def import_command(folder: Path, home: str | None, as_json: bool) -> None:
-    """Bring results of a pack into the store, and say how they stray from its plan."""
+    """Import results and report deviations from the plan."""
     from corpus_assets.evidence.home import import_runs
     from corpus_assets.session import open_home
 
@@ -130,14 +158,16 @@ def import_command(folder: Path, home: str | None, as_json: bool) -> None:
         return
     print_line(f"{found.runs} runs of plan {found.plan[:16]}")
     for line in found.strays:
-        print_line(f"  strays: {line}")
+        print_line(f"  deviation: {line}")
 
 
 @evidence.command()
 @click.argument("baseline")
 @click.argument("arm")
 @RESULTS_OPTION
-@click.option("--page", type=click.Path(path_type=Path), help="Also write an HTML page there.")
+@click.option(
+    "--page", type=click.Path(path_type=Path), help="Also write an HTML page to this file."
+)
 @HOME_OPTION
 @JSON_OPTION
 def compare(
@@ -148,10 +178,10 @@ def compare(
     home: str | None,
     as_json: bool,
 ) -> None:
-    """Say whether ARM is better than BASELINE, by domain, with intervals.
+    """Compare ARM with BASELINE by domain, with intervals.
 
-    Both are arms of one plan, or versions that are. Below 0 is better: bits per byte fell. All arms
-    of the plan are compared, so that ARM is judged among them; ARM is shown.
+    Both are arms of one plan, or the versions they stand for. Below 0 is better: fewer bits per
+    byte. All arms of the plan are compared, to correct for multiple comparisons; ARM is shown.
     """
     from corpus_assets.evidence.gate import compare_results, described, find_results
     from corpus_assets.evidence.page import evidence_page
@@ -194,9 +224,9 @@ def compare(
 @HOME_OPTION
 @JSON_OPTION
 def gate(version: str, results: Path | None, home: str | None, as_json: bool) -> None:
-    """Let the comparison of a plan decide the gate `models` of VERSION.
+    """Decide the gate `models` of VERSION by comparison.
 
-    Where all gates have passed, the version is released.
+    The version is released once all gates have passed.
     """
     from corpus_assets.evidence.gate import decide, find_results
     from corpus_assets.session import open_home
@@ -215,23 +245,23 @@ def gate(version: str, results: Path | None, home: str | None, as_json: bool) ->
 
 @evidence.command()
 @click.argument("version")
-@click.option("--budget", type=int, required=True, help="Tokens that the run will train on.")
+@click.option("--budget", type=int, required=True, help="Number of tokens to train on.")
 @click.option("--max-epochs", type=float, default=4.0, show_default=True)
 @click.option(
     "--weights",
     type=click.Path(path_type=Path, exists=True),
-    help="JSON, arm -> domain -> weight: a swarm of mixtures instead of one model a domain.",
+    help="JSON, arm -> domain -> weight: a swarm of mixtures instead of one model per domain.",
 )
 @click.option(
     "--compare",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the comparison that validates the proposal, for `corpus evidence plan`.",
+    help="Write a comparison that validates the proposal, as input for `corpus evidence plan`.",
 )
 @click.option(
     "--heldout",
     default="heldout.yaml",
     show_default=True,
-    help="Its held-out set, from its folder; better not the documents of the search.",
+    help="Held-out set of that comparison, relative to it; use other documents than the search.",
 )
 @RESULTS_OPTION
 @HOME_OPTION
@@ -247,10 +277,11 @@ def mix(
     home: str | None,
     as_json: bool,
 ) -> None:
-    """Propose weights for the domains of VERSION; nothing is changed.
+    """Propose domain weights for VERSION.
 
-    Results are those of a plan with one arm a domain, named as the domain, run with token nats
-    (MixMin); with --weights those of arms with other mixtures (log-linear regression).
+    Nothing is changed. Needs the results of a plan with one arm per domain, named after it, run
+    with --token-nats (MixMin); with --weights, of arms with different mixtures (log-linear
+    regression).
     """
     from corpus_assets.evidence import mixtures
     from corpus_assets.evidence.gate import find_results

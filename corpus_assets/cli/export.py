@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from catalog.figures import counted
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
@@ -35,14 +36,18 @@ class _Count(click.ParamType[int]):
 @click.command(name="export")
 @click.argument("version")
 @click.option("--format", "layout", type=click.Choice(LAYOUTS), required=True)
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="A new folder.")
-@click.option("--seed", type=int, help="Order of the run [the version's].")
-@click.option("--tokens", type=_Count(), help="So many tokens from the start of the run [all].")
-@click.option("--epochs", type=float, help="So many passes over the run, the last cut short [1].")
-@click.option("--phase", metavar="NAME", help="One phase of the run [all].")
-@click.option("--lineage", is_flag=True, help="Also which document each token is from.")
-@click.option("--file-mib", type=click.IntRange(1), help="Size of a file [by format].")
-@click.option("--workers", type=click.IntRange(1), help="Threads [one a core].")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="Output folder; must not exist."
+)
+@click.option("--seed", type=int, help="Seed of the order [the version's].")
+@click.option("--tokens", type=_Count(), help="Number of tokens from the start of the run [all].")
+@click.option("--epochs", type=float, help="Number of epochs; may be fractional [1].")
+@click.option("--phase", metavar="NAME", help="Only this phase of the run [all].")
+@click.option("--lineage", is_flag=True, help="Also write which document each token comes from.")
+@click.option(
+    "--file-mib", type=click.IntRange(1), help="Target file size [depends on the format]."
+)
+@click.option("--workers", type=click.IntRange(1), help="Threads [one per core].")
 @HOME_OPTION
 @JSON_OPTION
 def export_command(
@@ -59,10 +64,11 @@ def export_command(
     home: str | None,
     as_json: bool,
 ) -> None:
-    """Write a version's mix as one flat stream, shuffled in the loader's order.
+    """Export a version in another training format.
 
-    For Megatron-LM, datatrove (nanotron), MosaicML Streaming and Hugging Face datasets. A killed
-    export goes on where it was when the same command runs again.
+    Writes its mix as one flat stream, shuffled in the loader's order, for Megatron-LM, datatrove
+    (nanotron), MosaicML Streaming or Hugging Face datasets. A killed export is resumed by running
+    the same command again.
     """
     from catalog.copies import writing
     from catalog.db.registry import Registry
@@ -111,7 +117,7 @@ def export_command(
     seeds = ", ".join(str(one["seed"]) for one in body["passes"])
     click.echo(
         f"exported {source.version} to {out}: {body['samples']:,} samples of {body['seq_len']} tokens, "
-        f"{body['tokens']:,} without padding, {size / 2**20:.1f} MiB in {len(body['files'])} files"
+        f"{body['tokens']:,} without padding, {size / 2**20:.1f} MiB in {counted(len(body['files']), 'file')}"
     )
     click.echo(
         f"sample i is the loader's at position {body['passes'][0]['first']} + i, seed {seeds}"
@@ -124,13 +130,13 @@ def export_command(
 
 @click.command(name="check-export")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--hashes", is_flag=True, help="Also hash every file of the export again.")
+@click.option("--hashes", is_flag=True, help="Also re-hash every file of the export.")
 @HOME_OPTION
 @JSON_OPTION
 def check_export_command(folder: Path, hashes: bool, home: str | None, as_json: bool) -> None:
-    """Say whether an export is whole, and which of its samples hold removed documents.
+    """Check an export for damage and removed documents.
 
-    The exit code is 1 when a file is damaged or a sample holds a document that was taken down.
+    Exits with 1 if a file is damaged or a sample contains a document that was taken down.
     """
     from corpus_assets.shards.export.check import check_export
 
@@ -147,15 +153,17 @@ def check_export_command(folder: Path, hashes: bool, home: str | None, as_json: 
 @click.command(name="export-signatures")
 @click.argument("version_or_recipe")
 @click.option("--snapshot", metavar="NAME", required=True)
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="A Parquet file.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="Output file (Parquet)."
+)
 @HOME_OPTION
 @JSON_OPTION
 def export_signatures_command(
     version_or_recipe: str, snapshot: str, out: Path, home: str | None, as_json: bool
 ) -> None:
-    """Write the MinHash signatures of a snapshot's documents for datasketch's LSH.
+    """Export MinHash signatures for datasketch's LSH.
 
-    Documents under a takedown and documents without words are left out.
+    Covers the documents of one snapshot, except those under a takedown or without words.
     """
     from catalog.copies import writing
     from corpus_assets.dedup.export import export_signatures

@@ -28,9 +28,9 @@ TRUTH_OPTION = click.option(
 WARC_OPTION = click.option(
     "--warc", "warcs", multiple=True, type=FILE, help="WARC file with the truth sets' records."
 )
-SEED_OPTION = click.option("--seed", default=1, show_default=True, help="Of all that is drawn.")
+SEED_OPTION = click.option("--seed", default=1, show_default=True, help="Random seed.")
 TREES_OPTION = click.option(
-    "--trees", default=80, show_default=True, help="Trees of each of the two models."
+    "--trees", default=80, show_default=True, help="Trees in each of the two models."
 )
 
 
@@ -41,17 +41,19 @@ def made_pages_options(command: Callable[..., None]) -> Callable[..., None]:
             "--texts",
             multiple=True,
             type=FILE,
-            help="Texts for made-up pages: JSON lines, text and lang.",
+            help="Texts for synthetic pages: JSON lines with text and lang.",
         ),
-        click.option("--made", default=0, metavar="N", help="Pages to make up around --texts."),
         click.option(
-            "--per-host", default=60, show_default=True, help="Pages of documentation of a host."
+            "--made", default=0, metavar="N", help="Synthetic pages to generate from --texts."
+        ),
+        click.option(
+            "--per-host", default=60, show_default=True, help="Documentation pages to use per host."
         ),
         click.option(
             "--documentation",
             multiple=True,
             type=FILE,
-            help="WARC file of documentation whose generators say where the main content is.",
+            help="WARC file of documentation pages whose generator marks the main content.",
         ),
     ):
         command = option(command)
@@ -60,7 +62,7 @@ def made_pages_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.group()
 def extraction() -> None:
-    """Models of the extractor `blocks`: train them, measure extractors, take labels from others."""
+    """Train and evaluate text extractors."""
 
 
 @extraction.command("train")
@@ -83,9 +85,10 @@ def train_command(
     trees: int,
     as_json: bool,
 ) -> None:
-    """Train a model on all the pages given and write it to OUT, with the digests of its files.
+    """Train a model for the extractor `blocks`.
 
-    Train what you publish on pages that you may: those of --documentation and made-up ones.
+    Writes the model to OUT, with the digests of its training files. Train models that you publish
+    on pages whose licence permits it: --documentation and synthetic pages.
     """
     from corpus_assets.core.identity import file_digest
     from corpus_assets.ingest.extractor_training import read_truth, train
@@ -127,13 +130,13 @@ def _made_pages(
     type=click.Choice(["blocks", "fast", "precision", "resiliparse"]),
     help="Extractors to measure [blocks]; fast and precision are trafilatura.",
 )
-@click.option("--model", type=FILE, help="Measure this model as `blocks`.")
+@click.option("--model", type=FILE, help="Model file to use for `blocks`.")
 @click.option(
     "--cross-validate",
     "folds",
     default=0,
     metavar="FOLDS",
-    help="Also train on the same pages, site by site apart, and measure.",
+    help="Also cross-validate on the same pages, split by site.",
 )
 @made_pages_options
 @SEED_OPTION
@@ -153,9 +156,10 @@ def eval_command(
     trees: int,
     as_json: bool,
 ) -> None:
-    """Measure extractors on truth sets: F1 over words, by type and language of pages.
+    """Evaluate extractors on truth sets.
 
-    With --cross-validate, pages of --documentation and made-up ones are trained on as well.
+    Reports F1 over words by page type and language. With --cross-validate, --documentation and
+    synthetic pages are added to the training set.
     """
     from corpus_assets.ingest.extractor_training import (
         cross_validate,
@@ -204,7 +208,7 @@ def eval_command(
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option(
-    "--warc", "warcs", multiple=True, required=True, type=FILE, help="WARC file of pages."
+    "--warc", "warcs", multiple=True, required=True, type=FILE, help="WARC file with the pages."
 )
 @click.option("--count", type=click.IntRange(1), help="Pages to label [all].")
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1))
@@ -213,14 +217,14 @@ def eval_command(
     default=60.0,
     show_default=True,
     type=click.FloatRange(0, min_open=True),
-    help="Seconds that the command may take for a page.",
+    help="Time limit per page, in seconds.",
 )
 @click.option(
     "--max-output-bytes",
     default=10_000_000,
     show_default=True,
     type=click.IntRange(1),
-    help="Bytes that it may write for a page.",
+    help="Output limit per page, in bytes.",
 )
 @JSON_OPTION
 def label_command(
@@ -233,11 +237,11 @@ def label_command(
     max_output_bytes: int,
     as_json: bool,
 ) -> None:
-    """Make a truth set of what another extractor finds, for `train` and `eval`.
+    """Label pages with another extractor.
 
-    COMMAND, a program and its arguments after `--`, is started for each page without a shell, reads
-    the page in UTF-8 from standard input and writes its main text to standard output. Pages for
-    which it fails are counted and left out.
+    Writes a truth set to OUT, for `train` and `eval`. COMMAND, a program and its arguments after
+    `--`, is started for each page without a shell; it reads the page in UTF-8 from standard input
+    and writes its main text to standard output. Pages for which it fails are counted and skipped.
     """
     from corpus_assets.ingest.extractor_training import LabelLimits, label_pages
 

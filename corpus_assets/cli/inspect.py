@@ -11,18 +11,19 @@ from typing import Any, Literal
 import click
 
 from catalog.cli.terminal import print_fields, print_json, print_line, print_table, printable
+from catalog.figures import counted
 from corpus_assets.cli.options import (
     HOME_OPTION,
     JSON_OPTION,
-    STAND_INS,
+    USE_FALLBACKS,
     overrides_of,
     recipe_options,
 )
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
-VERSION_OPTION = click.option("--version", metavar="NAME", help="Which version [the newest].")
-TEXT_OPTION = click.option("--text", "with_text", is_flag=True, help="Show text of documents.")
+VERSION_OPTION = click.option("--version", metavar="NAME", help="Version [the newest].")
+TEXT_OPTION = click.option("--text", "with_text", is_flag=True, help="Show document text.")
 SHOWN = 12  # rows of a table; --json has all
 
 Answer = dict[str, Any]
@@ -30,7 +31,7 @@ Answer = dict[str, Any]
 
 @click.group()
 def signals() -> None:
-    """What was measured of documents."""
+    """Show and import document signals."""
 
 
 @signals.command()
@@ -42,9 +43,10 @@ def signals() -> None:
 def show(
     doc_id: str, version: str | None, with_text: bool, home: str | None, as_json: bool
 ) -> None:
-    """Every signal of a document, the rules that look at it, and how it stands in its snapshot.
+    """Show all signals of a document.
 
-    DOC_ID is a document's id or the beginning of it.
+    With the rules that use each signal and its rank in the snapshot. DOC_ID is a document id or an
+    unambiguous prefix of it.
     """
     from catalog.formats.store import Store as CatalogStore
     from catalog.lineage.tables import Lineage
@@ -70,7 +72,7 @@ def show_signals(answer: Answer) -> None:
             ("snapshot", f"{answer['snapshot']} (part {answer['part']})"),
             ("domain", answer["domain"]),
             ("language", answer["language"]),
-            ("fate", answer["fate"]),
+            ("outcome", answer["fate"]),
             ("failed rules", ", ".join(answer["failed_rules"]) or None),
         ]
     )
@@ -115,11 +117,15 @@ def print_text(text: str | None) -> None:
 @click.option(
     "--pin-cutoffs/--fresh-cutoffs",
     default=None,
-    help="Keep the cutoffs of the version, or resolve them anew [anew where the recipe asks for "
-    "others, as a build does].",
+    help="Keep the version's cutoffs, or recompute them [recompute if the recipe changes them, as "
+    "a build does].",
 )
 @click.option(
-    "--sample", default=10, show_default=True, type=click.IntRange(0), help="Documents to name."
+    "--sample",
+    default=10,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Number of example documents to list.",
 )
 @TEXT_OPTION
 @HOME_OPTION
@@ -134,10 +140,11 @@ def whatif(
     home: str | None,
     as_json: bool,
 ) -> None:
-    """Say what other selection rules would keep and drop, from stored columns, in seconds.
+    """Show what other selection rules would keep and drop.
 
-    Compares RECIPE, as changed by --set, with a published version: the one named, else the
-    newest of a recipe with the same name. Where there is none, with RECIPE as it stands.
+    Computed from stored columns in seconds. Compares RECIPE with the --set overrides to a published
+    version: --version, or the newest version of a recipe with the same name. If there is none,
+    compares to RECIPE without the overrides.
     """
     from corpus_assets.core.store import open_store
     from corpus_assets.inspect.version_columns import Ruling, open_columns
@@ -147,15 +154,15 @@ def whatif(
 
     overrides = overrides_of(settings)
     for key in overrides:
-        if not key.startswith("selection.") and key != STAND_INS:
+        if not key.startswith("selection.") and key != USE_FALLBACKS:
             raise CorpusError(
                 f"--set {key}: `corpus whatif` is about selection; `corpus plan` says what "
                 "another change would recompute"
             )
     place = Home.resolve(home)
     changed, _ = load_with_added(find_recipe(recipe), overrides, open_store(place.store_url))
-    stand_ins = {key: value for key, value in overrides.items() if key == STAND_INS}
-    columns = open_columns(place, recipe, changed.name, version, stand_ins)
+    fallbacks = {key: value for key, value in overrides.items() if key == USE_FALLBACKS}
+    columns = open_columns(place, recipe, changed.name, version, fallbacks)
     if pin_cutoffs is None:
         pin_cutoffs = changed.selection.asks_for_cutoffs_of(columns.ruling.settings)
     cutoffs = columns.ruling.cutoffs if pin_cutoffs else columns.resolve(changed)
@@ -167,7 +174,7 @@ def whatif(
 def show_whatif(answer: Answer) -> None:
     """Print the answer of `corpus whatif`."""
     print_line(
-        f"On {answer['of']}: {answer['documents']:,} documents of {answer['snapshots']} snapshots."
+        f"On {answer['of']}: {counted(answer['documents'], 'document')} of {counted(answer['snapshots'], 'snapshot')}."
     )
     for change in answer["changes"]:
         print_line(
@@ -316,8 +323,8 @@ def _samples(title: str, sample: Sequence[Answer], verb: str) -> None:
 
 def _notes(answer: Answer) -> Iterable[str]:
     yield (
-        "Selection is exact. Duplicates, benchmarks and cleaning are not decided again: whoever "
-        "comes in is counted as if it passed them."
+        "Selection is exact. Duplicates, benchmarks and cleaning are not re-evaluated: documents "
+        "that are newly kept are counted as if they passed them."
     )
     version = answer["version"]
     if version is None:
@@ -329,11 +336,11 @@ def _notes(answer: Answer) -> Iterable[str]:
             f"({version['chars_per_token']} a token in the version); `to expect` supposes that "
             "later stages leave as large a share of them as of the rest."
         )
-    stand_ins = version["stand_ins"]
-    if stand_ins["documents"]:
+    copies = version["stand_ins"]
+    if copies["documents"]:
         yield (
-            f"{stand_ins['documents']:,} of those that go ({stand_ins['tokens']:,} tokens) have a "
-            "copy that stays and takes their place; they are not counted as lost."
+            f"{copies['documents']:,} of those dropped ({counted(copies['tokens'], 'token')}) have a "
+            "kept copy that replaces them; they are not counted as lost."
         )
 
 
@@ -346,14 +353,19 @@ def _rest(count: int, what: str) -> None:
 @click.argument("version")
 @click.option("--per-reason", default=5, show_default=True, type=click.IntRange(1, 1000))
 @click.option(
-    "--chars", default=2000, show_default=True, type=click.IntRange(1), help="Text shown of each."
+    "--chars",
+    default=2000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Characters of text to show per document.",
 )
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Where to write the page.")
+@click.option("--out", "-o", type=click.Path(path_type=Path), help="Output file.")
 @HOME_OPTION
 def canary(version: str, per_reason: int, chars: int, out: Path | None, home: str | None) -> None:
-    """Write a page with some kept and some dropped documents of each reason, to look at.
+    """Write a page of sample documents to read.
 
-    The page holds text and is no part of the version: delete it when you have looked.
+    Shows some kept documents and some dropped for each reason. The page contains text and is not
+    part of the version: delete it after reading.
     """
     from catalog.copies import writing
     from corpus_assets.inspect.canary import draw_canary, render_canary
@@ -375,11 +387,15 @@ def canary(version: str, per_reason: int, chars: int, out: Path | None, home: st
 
 @click.group(invoke_without_command=True)
 @VERSION_OPTION
-@click.option("--benchmark", metavar="NAME", help="Of this benchmark only.")
-@click.option("--near-misses", is_flag=True, help="What was found and changed nothing.")
-@click.option("--common", is_flag=True, help="Items that are phrases of many texts.")
+@click.option("--benchmark", metavar="NAME", help="Only this benchmark.")
+@click.option("--near-misses", is_flag=True, help="List near misses: matches that changed nothing.")
+@click.option("--common", is_flag=True, help="List common items: phrases that occur in many texts.")
 @click.option(
-    "--limit", default=20, show_default=True, type=click.IntRange(0), help="Documents to list."
+    "--limit",
+    default=20,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Number of documents to list.",
 )
 @TEXT_OPTION
 @HOME_OPTION
@@ -396,10 +412,11 @@ def contamination(
     home: str | None,
     as_json: bool,
 ) -> None:
-    """Benchmark items found in documents: by benchmark, and the documents themselves.
+    """List benchmark items found in documents.
 
-    Lists what was dropped, cut or held back, the closest first; with --near-misses lightly edited
-    items, partial quotations and paraphrases, with --common items that too many texts hold. --text shows the places.
+    Counts by benchmark, then lists documents that were dropped, cut or held back, closest match
+    first. --near-misses lists lightly edited items, partial quotations and paraphrases, --common
+    items that occur in too many texts. --text shows the matching passages.
     """
     from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, HELD_BACK, KEEP, NEAR_MISS
     from corpus_assets.inspect.documents import contamination_of
@@ -422,10 +439,10 @@ def contamination(
     "--out",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File of judgements to write to, made where it is absent.",
+    help="Judgements file to append to; created if it does not exist.",
 )
-@click.option("--by", default="", metavar="NAME", help="Who says so.")
-@click.option("--reason", default="", metavar="TEXT", help="Why.")
+@click.option("--by", default="", metavar="NAME", help="Your name.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason.")
 @VERSION_OPTION
 @HOME_OPTION
 def judge(
@@ -438,7 +455,9 @@ def judge(
     version: str | None,
     home: str | None,
 ) -> None:
-    """Record what is to follow from a near miss, for recipes to name in `contamination.judgements`.
+    """Record a judgement on a near miss.
+
+    Recipes name the file in `contamination.judgements`.
 
     DOC_ID and BENCHMARK/ITEM are those that `corpus contamination --near-misses` lists.
     """

@@ -13,6 +13,7 @@ import click
 
 from catalog.cli.terminal import STOPPED, command_process, explained
 from catalog.errors import CatalogError
+from catalog.figures import counted
 from catalog.formats.ids import check_name
 from catalog.stopping import stoppable
 from corpus_assets.cli.cost import PRICES_OPTION, cost, estimate
@@ -44,7 +45,7 @@ from corpus_assets.core.home import Home
 LOCK_OPTION = click.option(
     "--lock",
     metavar="FILE",
-    help="Build just what this lock pins: its recipe, inputs, calibrations.",
+    help="Build exactly what this lock pins: recipe, inputs, calibrations.",
 )
 CALIBRATIONS_OPTION = click.option(
     "--calibrations", metavar="LOCK", help="Use this lock's calibrations with another recipe."
@@ -53,7 +54,7 @@ UPGRADE_OPTION = click.option(
     "--upgrade",
     multiple=True,
     metavar="NAME",
-    help="Resolve this calibration anew instead of taking it over; `all` for all of them.",
+    help="Recompute this calibration instead of reusing it; `all` for all of them.",
 )
 
 
@@ -89,7 +90,7 @@ cli.add_command(export_signatures_command)
 
 @cli.command()
 @click.argument("recipe")
-@click.option("--version", metavar="NAME", help="Name of the result [recipe name + digest].")
+@click.option("--version", metavar="NAME", help="Name of the version [recipe name + digest].")
 @engine_options
 @LOCK_OPTION
 @CALIBRATIONS_OPTION
@@ -108,7 +109,7 @@ def build(
     home: str | None,
     settings: Sequence[str],
 ) -> None:
-    """Build a version of a corpus; what is already there is not computed again."""
+    """Build a version of a corpus. Cached results are reused."""
     from corpus_assets.core.display import display
 
     if version is not None:
@@ -157,7 +158,7 @@ def build(
     "--output",
     "-o",
     type=click.Path(path_type=Path),
-    help="Folder to write instead [RECIPE.lock beside the recipe].",
+    help="Folder to write to [RECIPE.lock next to the recipe].",
 )
 @engine_options
 @HOME_OPTION
@@ -172,10 +173,11 @@ def lock(
     home: str | None,
     settings: Sequence[str],
 ) -> None:
-    """Resolve calibrations and write the lock with their files beside the recipe.
+    """Resolve calibrations and write them to a lock.
 
-    Those that the lock has already, or a live version, stay as they are while the recipe asks
-    for the same; --upgrade resolves some anew. Later builds and plans of the recipe use the lock.
+    The lock and its files go next to the recipe, and later builds and plans of the recipe use it.
+    Calibrations that the lock or a live version already has are reused as long as their settings
+    are unchanged; --upgrade recomputes them.
     """
     from corpus_assets.build import resolve_lock
     from corpus_assets.core.display import display
@@ -214,10 +216,10 @@ def plan(
     settings: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Say what a build would run and what is cached, without running anything.
+    """Show what a build would compute and what is cached.
 
-    Below it: which calibrations are taken over, and which of them a fresh lock would change; and
-    once selection is done, whether the mixture can be met.
+    Nothing is run. Also shows which calibrations are reused and which a fresh lock would change
+    and, once selection is done, whether the mixture is feasible.
     """
     from corpus_assets.cli.build_view import calibration_lines, plan_lines
     from corpus_assets.graph.plan import fresh_calibrations
@@ -232,11 +234,11 @@ def plan(
         taken, fresh = session.taken_over, fresh_calibrations(session.pipeline)
         foreseen = foresee(session.pipeline)
     mixture = foreseen.line() if foreseen is not None else None
-    stand_ins = session.pipeline.recipe.caveats()
+    caveats = session.pipeline.recipe.caveats()
     if as_json:
         body = {line.asset: vars(line) | {"state": line.state} for line in lines}
-        if stand_ins:
-            body["signals"]["stand_ins"] = session.pipeline.recipe.stand_ins_in_use()
+        if session.pipeline.recipe.use_fallbacks:
+            body["signals"]["stand_ins"] = session.pipeline.recipe.fallbacks_in_use()
         for name, would_be in fresh.items():
             asset = body[session.pipeline.graph[name.partition("/")[0]].asset]
             found = {"from": taken.origin.get(name, lock), "fresh": would_be}
@@ -246,7 +248,7 @@ def plan(
         _print([json.dumps(body)])
     else:
         told = ["", f"  {mixture}"] if mixture is not None else []
-        told += ["", *(f"  {line}" for line in stand_ins)] if stand_ins else []
+        told += ["", *(f"  {line}" for line in caveats)] if caveats else []
         _print([*plan_lines(lines), *calibration_lines(taken, fresh), *told])
 
 
@@ -254,7 +256,7 @@ def plan(
 @HOME_OPTION
 @JSON_OPTION
 def status(home: str | None, as_json: bool) -> None:
-    """Show versions, snapshots and the size of what is stored."""
+    """Show versions, snapshots and storage used."""
     from corpus_assets.cli.build_view import status_lines
 
     place = Home.resolve(home)
@@ -267,7 +269,7 @@ def status(home: str | None, as_json: bool) -> None:
 @HOME_OPTION
 @JSON_OPTION
 def verify(version: str, home: str | None, as_json: bool) -> None:
-    """Re-hash every file of a version and count its documents again."""
+    """Re-hash a version's files and recount its documents."""
     from catalog.cli.commands import main as catalog_main
 
     place = Home.resolve(home)
@@ -277,14 +279,13 @@ def verify(version: str, home: str | None, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("version")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Where to write the page.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Output file.")
 @PRICES_OPTION
 @HOME_OPTION
 def report(version: str, output: Path | None, prices: str | None, home: str | None) -> None:
-    """Write a version's report: one self-contained page.
+    """Write a version's report as one self-contained page.
 
-    When it was built, at what cost, how its gates came out, and what people said of its decisions
-    come first.
+    It starts with the build time and cost, gate results and review results.
     """
     from corpus_assets.evidence.page import gates_section
     from corpus_assets.inspect.canary import judgements_section
@@ -312,10 +313,13 @@ def report(version: str, output: Path | None, prices: str | None, home: str | No
 
 
 @cli.command()
-@click.option("--dry-run", is_flag=True, help="Say what would go, delete nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted without deleting it.")
 @HOME_OPTION
 def gc(dry_run: bool, home: str | None) -> None:
-    """Delete what no live version uses, and what killed runs left."""
+    """Delete files that no live version uses.
+
+    Leftovers of killed runs are deleted too.
+    """
     from corpus_assets.graph.leases import collecting
     from corpus_assets.session import open_home
     from corpus_assets.versions.gc import collect
@@ -330,12 +334,15 @@ def gc(dry_run: bool, home: str | None) -> None:
     verb = "would delete" if dry_run else "deleted"
     _print(
         [
-            f"{verb} {gone.artifacts} artifacts and {gone.versions} revoked versions: "
-            f"{gone.files} files, {gone.bytes / 2**20:.1f} MiB"
+            f"{verb} {counted(gone.artifacts, 'artifact')} and "
+            f"{counted(gone.versions, 'revoked version')}: {counted(gone.files, 'file')}, "
+            f"{gone.bytes / 2**20:.1f} MiB"
         ]
     )
     if gone.left:
-        raise CorpusError(f"{len(gone.left)} files could not be deleted; the first: {gone.why}")
+        raise CorpusError(
+            f"{counted(len(gone.left), 'file')} could not be deleted; the first: {gone.why}"
+        )
 
 
 def _print(lines: Sequence[str]) -> None:

@@ -21,7 +21,7 @@ Answer = Mapping[str, Any]
 BY_OPTION = click.option(
     "--by",
     metavar="group|domain|source|tier|LABEL",
-    help="A row a group, a domain, or a source, tier or label of it (language ...) "
+    help="One row per group or domain, or per source, tier or label of it (language ...) "
     "[group up to 30, else tier].",
 )
 SIZES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
@@ -34,7 +34,7 @@ def number(written: str) -> float:
     found = re.fullmatch(r"(\d+\.?\d*(?:e[+-]?\d+)?)([kmbgt]?)", plain)
     value = float(found[1]) * SIZES[found[2]] if found else 0.0
     if not 1 <= value < 1e30:
-        raise click.BadParameter(f"{written!r} is no amount; write it like 7e9, 7B or 320000000")
+        raise click.BadParameter(f"{written!r} is not a number; write it like 7e9, 7B or 320000000")
     return value
 
 
@@ -49,10 +49,14 @@ def amount(number: float) -> str:
 @click.command()
 @click.argument("version_or_recipe")
 @recipe_options
-@click.option("--tokens", type=number, help="Length of the run, for example 2e12 or 300B.")
+@click.option(
+    "--tokens", type=number, help="Length of the run in tokens, for example 2e12 or 300B."
+)
 @click.option("--against", metavar="VERSION_OR_RECIPE", help="Compare with another mix.")
 @click.option(
-    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Write a .svg or .html too."
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write a chart (.svg or .html).",
 )
 @BY_OPTION
 @HOME_OPTION
@@ -67,9 +71,10 @@ def mix(
     home: str | None,
     as_json: bool,
 ) -> None:
-    """Say what a run would see: tokens, shares and epochs of each group, from manifests only.
+    """Show what a training run would see.
 
-    With --set, of other weights. Status 1 where a group is asked for more often than allowed.
+    Lists tokens, shares and epochs of each group, computed from manifests; --set tries other
+    weights. Exits with 1 if a group exceeds its allowed epochs.
     """
     from corpus_assets.inspect.mix import differences, mix_source, write_plot
 
@@ -195,10 +200,10 @@ def _points(change: float) -> str:
     type=click.Choice(["chinchilla", "overtrain"]),
     default="chinchilla",
     show_default=True,
-    help="20 tokens a parameter, or 1,875 as Llama 3 8B.",
+    help="20 tokens per parameter, or 1,875 as in Llama 3 8B.",
 )
-@click.option("--tokens-per-param", type=number, help="Tokens a parameter, instead of a regime.")
-@click.option("--version", metavar="NAME", help="Which version or recipe [the newest version].")
+@click.option("--tokens-per-param", type=number, help="Tokens per parameter, instead of a regime.")
+@click.option("--version", metavar="NAME", help="Version or recipe [the newest version].")
 @BY_OPTION
 @HOME_OPTION
 @JSON_OPTION
@@ -211,7 +216,10 @@ def plan_tokens(
     home: str | None,
     as_json: bool,
 ) -> None:
-    """Say how many tokens a model wants, how far a version goes, and what is missing."""
+    """Show how many tokens a model needs.
+
+    Compares the need with the tokens of a version, and shows what is missing.
+    """
     from corpus_assets.inspect.mix import mix_source, newest_version
     from corpus_assets.shards.mixture_table import TOKENS_PER_PARAM, Demand, wanted
     from corpus_assets.shards.mixture_table import plan_tokens as make_plan
@@ -222,7 +230,7 @@ def plan_tokens(
     name = version or newest_version(place)
     answer: dict[str, Any] = {
         "regime": None if tokens_per_param else regime,
-        "why": f"{ratio:,g} tokens a parameter"
+        "why": f"{ratio:,g} tokens per parameter"
         + ("" if tokens_per_param else f", regime {regime}"),
     }
     if name is None:

@@ -16,25 +16,28 @@ if TYPE_CHECKING:
 LANGUAGE_IDENTIFIER = "lid.176"
 MAX_BYTES = 64 << 30
 LOCAL_OPTION = click.option(
-    "--allow-local", is_flag=True, help="Accept http:// and servers of the local network."
+    "--allow-local", is_flag=True, help="Allow http:// and servers on the local network."
 )
 
 
 @click.group()
 def models() -> None:
-    """Models from outside, pinned by digest: a recipe names them, none is shipped."""
+    """Install external models, pinned by digest.
+
+    Recipes refer to them by name; none is shipped.
+    """
 
 
 @models.command()
 @click.argument("name", default=LANGUAGE_IDENTIFIER)
-@click.option("--sha256", metavar="DIGEST", help="What it must be, where no digest is known.")
+@click.option("--sha256", metavar="DIGEST", help="Expected digest, if none is known.")
 @LOCAL_OPTION
 @HOME_OPTION
 def fetch(name: str, sha256: str | None, allow_local: bool, home: str | None) -> None:
-    """Fetch a public model by its name [the language identifier lid.176] into the home.
+    """Download a known public model.
 
-    `corpus models list` shows which there are. Where the table has no digest, because none could
-    be read at a source, read it where the model is published and give it with --sha256.
+    NAME defaults to the language identifier lid.176; `corpus models list` lists the others. If no
+    digest is known for a model, look it up where the model is published and pass --sha256.
     """
     from corpus_assets.models.files import default_folder, fetch_lid176, how_to_get, public_models
 
@@ -61,9 +64,9 @@ def fetch(name: str, sha256: str | None, allow_local: bool, home: str | None) ->
 
 @models.command()
 @click.argument("name")
-@click.option("--path", type=click.Path(path_type=Path), help="A file or folder on this machine.")
-@click.option("--url", help="A file on a server; --sha256 must be given.")
-@click.option("--sha256", metavar="DIGEST", help="What it must be [of --path: what it is].")
+@click.option("--path", type=click.Path(path_type=Path), help="Local file or folder.")
+@click.option("--url", help="URL of a file; requires --sha256.")
+@click.option("--sha256", metavar="DIGEST", help="Expected digest [with --path: computed].")
 @LOCAL_OPTION
 @HOME_OPTION
 def add(
@@ -74,15 +77,15 @@ def add(
     allow_local: bool,
     home: str | None,
 ) -> None:
-    """Put a model of yours under a name that recipes can use (`model: NAME`).
+    """Install your own model under a name.
 
-    It is copied to the home, or to CORPUS_MODELS where that is set. The same bytes under the same name change nothing; other
-    bytes are refused.
+    Recipes use it as `model: NAME`. It is copied to the home, or to CORPUS_MODELS if that is set.
+    Adding the same bytes again is a no-op; other bytes under the same name are refused.
     """
     from corpus_assets.models.files import add_model, copy_model, model_digest
 
     if (path is None) == (url is None):
-        raise ModelError("say either --path FILE_OR_FOLDER or --url URL --sha256 DIGEST")
+        raise ModelError("give either --path FILE_OR_FOLDER or --url URL --sha256 DIGEST")
     if url is not None:
         if sha256 is None:
             raise ModelError("a model by --url needs its --sha256: read it where it is published")
@@ -106,7 +109,7 @@ def add(
 @HOME_OPTION
 @JSON_OPTION
 def list_models(home: str | None, as_json: bool) -> None:
-    """Show the public models that are known by name, and those that are here."""
+    """List known public models and installed models."""
     from corpus_assets.models.files import installed_models, public_models
 
     here = {model.name: model for model in installed_models(Home.resolve(home))}
@@ -137,5 +140,5 @@ def _add_url(name: str, url: str, sha256: str, allow_local: bool, home: Home) ->
 
 
 def _tell(model: "InstalledModel", is_new: bool) -> None:
-    done = "added" if is_new else "was here already"
+    done = "added" if is_new else "is already installed"
     click.echo(f"{model.name} {done}: SHA-256 {model.sha256}, {model.path}")

@@ -8,35 +8,35 @@ import yaml
 
 from corpus_assets.core.errors import CorpusError
 
-STAND_INS = "use_stand_ins"  # a key of recipes
+USE_FALLBACKS = "use_fallbacks"  # a key of recipes
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 HOME_OPTION = click.option(
-    "--home", metavar="DIR", help="Where store and catalog live [env CORPUS_HOME; .corpus]."
+    "--home", metavar="DIR", help="Home folder: store and catalog [env CORPUS_HOME; .corpus]."
 )
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 
 
 def _remember(context: click.Context, _: click.Parameter, is_given: bool) -> None:
-    context.meta[STAND_INS] = is_given
+    context.meta[USE_FALLBACKS] = is_given
 
 
 def recipe_options(command: Command) -> Command:
-    """Let a command change its recipe: single keys, and models by their stand-ins."""
+    """Let a command override recipe keys, and use fallbacks for models."""
     command = click.option(
-        "--stand-ins",
+        "--fallbacks",
         is_flag=True,
         expose_value=False,
         callback=_remember,
-        help="Use the recipe's stand-ins in the place of published models.",
+        help="Use the recipe's fallbacks instead of published models.",
     )(command)
     return click.option(
         "--set",
         "settings",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Change one key of the recipe.",
+        help="Override a recipe key; repeatable.",
     )(command)
 
 
@@ -47,7 +47,7 @@ def engine_options(command: Command) -> Command:
             click.option(
                 "--workers",
                 type=click.IntRange(1),
-                help="Worker processes [one a core], or calls under way on Ray [two a CPU].",
+                help="Worker processes [one per core]; on Ray, concurrent calls [two per CPU].",
             ),
             click.option(
                 "--engine",
@@ -66,11 +66,11 @@ def engine_options(command: Command) -> Command:
 
 
 def overrides_of(settings: Sequence[str]) -> dict[str, Any]:
-    """Parse `--set` options as dotted keys and YAML values; `--stand-ins` is one of them."""
+    """Parse `--set` options as dotted keys and YAML values; `--fallbacks` is one of them."""
     overrides: dict[str, Any] = {}
     context = click.get_current_context(silent=True)
-    if context is not None and context.meta.get(STAND_INS):
-        overrides[STAND_INS] = ["all"]
+    if context is not None and context.meta.get(USE_FALLBACKS):
+        overrides[USE_FALLBACKS] = ["all"]
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or not key:

@@ -7,13 +7,16 @@ import click
 
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
 
-STAGE_OPTION = click.option("--stage", metavar="NAME", help="Of one stage.")
-SNAPSHOT_OPTION = click.option("--snapshot", metavar="NAME", help="Of one snapshot.")
+STAGE_OPTION = click.option("--stage", metavar="NAME", help="Only this stage.")
+SNAPSHOT_OPTION = click.option("--snapshot", metavar="NAME", help="Only this snapshot.")
 
 
 @click.group()
 def parts() -> None:
-    """Parts that failed for good and are set aside; a build goes on without them up to there."""
+    """List, retry or skip quarantined parts.
+
+    A part that keeps failing is quarantined; a build continues without it as far as it can.
+    """
 
 
 @parts.command()
@@ -22,7 +25,7 @@ def parts() -> None:
 @HOME_OPTION
 @JSON_OPTION
 def failed(stage: str | None, snapshot: str | None, home: str | None, as_json: bool) -> None:
-    """List the parts that are set aside, with the error of each."""
+    """List quarantined parts with their errors."""
     from corpus_assets.core.home import Home
     from corpus_assets.session import open_home
 
@@ -34,7 +37,7 @@ def failed(stage: str | None, snapshot: str | None, home: str | None, as_json: b
     for row in found:
         click.echo(f"{row.stage}  {row.label}  {row.tries} tries, {row.failed_at}")
         click.echo(f"    {row.error}")
-    click.echo(f"set aside: {len(found)}" if found else "no part is set aside")
+    click.echo(f"quarantined: {len(found)}" if found else "no part is quarantined")
 
 
 @parts.command()
@@ -42,13 +45,13 @@ def failed(stage: str | None, snapshot: str | None, home: str | None, as_json: b
 @SNAPSHOT_OPTION
 @HOME_OPTION
 def retry(stage: str | None, snapshot: str | None, home: str | None) -> None:
-    """Let the next build try parts again that are set aside."""
+    """Retry quarantined parts in the next build."""
     from corpus_assets.core.home import Home
     from corpus_assets.session import open_home
 
     _, registry = open_home(Home.resolve(home))
     n = registry.forget_failed_parts(stage, snapshot)
-    click.echo(f"the next build tries again: {n}" if n else "no part was set aside")
+    click.echo(f"parts to retry in the next build: {n}" if n else "no part was quarantined")
 
 
 @parts.command()
@@ -57,9 +60,9 @@ def retry(stage: str | None, snapshot: str | None, home: str | None) -> None:
 @SNAPSHOT_OPTION
 @HOME_OPTION
 def skip(recipe: str, stage: str | None, snapshot: str | None, home: str | None) -> None:
-    """Build RECIPE without the files whose parts are set aside.
+    """Build RECIPE without the files of quarantined parts.
 
-    The recipe's `max_failed_parts` must allow as many; a version names the files it was built
+    The recipe's `max_failed_parts` must allow as many; a version lists the files it was built
     without.
     """
     from corpus_assets.core.home import Home
@@ -69,7 +72,7 @@ def skip(recipe: str, stage: str | None, snapshot: str | None, home: str | None)
     for name in skipped:
         click.echo(f"skipped: {name}")
     if not skipped:
-        click.echo("no part of a file is set aside")
+        click.echo("no part of a file is quarantined")
 
 
 @parts.command()
@@ -77,9 +80,9 @@ def skip(recipe: str, stage: str | None, snapshot: str | None, home: str | None)
 @SNAPSHOT_OPTION
 @HOME_OPTION
 def unskip(recipe: str, snapshot: str | None, home: str | None) -> None:
-    """Let the next build of RECIPE read files again that `skip` left out."""
+    """Read skipped files again in the next build of RECIPE."""
     from corpus_assets.core.home import Home
     from corpus_assets.inspect.snapshots import unskip_files
 
     n = unskip_files(recipe, Home.resolve(home), snapshot)
-    click.echo(f"the next build reads again: {n}" if n else "no file was skipped")
+    click.echo(f"files to read again in the next build: {n}" if n else "no file was skipped")

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from catalog.cli.terminal import print_json
+from catalog.figures import counted
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home
@@ -12,20 +13,20 @@ from corpus_assets.core.home import Home
 
 @click.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--name", required=True, help="What to call it in recipes and reports.")
+@click.option("--name", required=True, help="Name of the import in recipes and reports.")
 @click.option(
     "--key",
     type=click.Choice(["url", "text_id", "doc_id"]),
     default="url",
     show_default=True,
-    help="What its rows speak of: an address, a text (SHA-256) or a document.",
+    help="What rows are keyed by: URL, text (SHA-256) or document.",
 )
-@click.option("--key-column", metavar="COLUMN", help="Which column holds that [named as --key].")
+@click.option("--key-column", metavar="COLUMN", help="Key column [same as --key].")
 @click.option(
     "--columns",
     required=True,
     metavar="A,B=COLUMN",
-    help="Columns to take, each under its own name or another one.",
+    help="Columns to import; NAME=COLUMN renames one.",
 )
 @HOME_OPTION
 @JSON_OPTION
@@ -38,11 +39,12 @@ def import_signals(
     home: str | None,
     as_json: bool,
 ) -> None:
-    """Bring released annotations in: a Parquet, JSONL or CSV file with a row a page or text.
+    """Import published annotations as signals.
 
-    Addresses meet pages however they are spelled. Of rows with one key the first counts. Prints the
-    line for `signals.families` of a recipe, which names the import by its digest. Rows about what
-    takedowns cover are left out, now and with every later takedown.
+    FILE is Parquet, JSONL or CSV with one row per page or text. URLs match pages in any spelling; of
+    rows with the same key the first is used. Prints the line to add to `signals.families` of a
+    recipe, which pins the import by digest. Rows covered by a takedown are left out, now and with
+    every later takedown.
     """
     import pyarrow.compute as pc
 
@@ -55,7 +57,7 @@ def import_signals(
     place = Home.resolve(home)
     taken = dict(_renamed(column.strip()) for column in columns.split(",") if column.strip())
     if not taken:
-        raise SourceError("--columns names none")
+        raise SourceError("--columns is empty")
     keys, found = read_annotations(file, key, key_column or key, taken)
     has_key = pc.is_valid(keys)
     table = sorted_table(
@@ -87,7 +89,7 @@ def import_signals(
         print_json(answer)
         return
     click.echo(
-        f"{kept.rows} rows; {answer['rows_without_key']} more have no {key}, "
+        f"{counted(kept.rows, 'row')}; {answer['rows_without_key']} more have no {key}, "
         f"{answer['rows_with_a_key_seen_before']} repeat one"
         + (f", {kept.removed} are covered by takedowns and left out" if kept.removed else "")
     )

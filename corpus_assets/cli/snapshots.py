@@ -6,23 +6,32 @@ from dataclasses import asdict
 
 import click
 
+from catalog.figures import counted
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, overrides_of, recipe_options
 from corpus_assets.core.home import Home
 
 PIN_AT_ONCE = 200  # files; more are pinned by the first build, a request each
-SOURCE_OPTION = click.option("--source", metavar="NAME", help="Which crawl source of the recipe.")
+SOURCE_OPTION = click.option(
+    "--source", metavar="NAME", help="Crawl source of the recipe, if it has several."
+)
 
 
 @click.group()
 def snapshots() -> None:
-    """Crawls that a recipe takes, or could take."""
+    """List, add and remove a recipe's snapshots."""
 
 
 @snapshots.command()
 @click.argument("recipe")
 @SOURCE_OPTION
-@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="The newest.")
-@click.option("--sizes", is_flag=True, help="Ask for the size of each file that would be taken.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="Number of crawls to list.",
+)
+@click.option("--sizes", is_flag=True, help="Look up the size of each file that would be used.")
 @HOME_OPTION
 @recipe_options
 @JSON_OPTION
@@ -35,7 +44,7 @@ def discover(
     settings: Sequence[str],
     as_json: bool,
 ) -> None:
-    """List crawls that exist and are not in the recipe, the newest first."""
+    """List crawls that the recipe does not have, newest first."""
     from corpus_assets.inspect.snapshots import Book, shown_bytes
     from corpus_assets.inspect.snapshots import discover as find_new
 
@@ -45,20 +54,24 @@ def discover(
         click.echo(json.dumps([asdict(crawl) for crawl in found]))
         return
     if not found:
-        click.echo(f"recipe {book.recipe.name} has every crawl that could be taken")
+        click.echo(f"recipe {book.recipe.name} already has every available crawl")
     for crawl in found:
         size = f"{shown_bytes(crawl.bytes):>12}" if sizes else ""
         click.echo(
-            f"  {crawl.crawl:<24}{crawl.files:>8,} files, {crawl.taken:,} would be taken{size}"
+            f"  {crawl.crawl:<24}{crawl.files:>8,} files, {crawl.taken:,} would be used{size}"
         )
 
 
 @snapshots.command()
 @click.argument("recipe")
 @click.argument("name")
-@click.option("--files", type=click.IntRange(1), help="So many files of it.")
-@click.option("--share", type=click.FloatRange(0, 1, min_open=True), help="A share of its files.")
-@click.option("--as", "snapshot", metavar="SNAPSHOT", help="Name of the snapshot [the crawl's].")
+@click.option("--files", type=click.IntRange(1), help="Number of files to use.")
+@click.option(
+    "--share", type=click.FloatRange(0, 1, min_open=True), help="Share of its files to use."
+)
+@click.option(
+    "--as", "snapshot", metavar="SNAPSHOT", help="Name of the snapshot [the crawl's name]."
+)
 @SOURCE_OPTION
 @HOME_OPTION
 @recipe_options
@@ -74,9 +87,9 @@ def add(
     settings: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Add the crawl NAME to the recipe's snapshots, for this home.
+    """Add the crawl NAME to the recipe in this home.
 
-    The next build takes it in. The recipe's file stays as it is.
+    The next build ingests it. The recipe file is not changed.
     """
     from corpus_assets.graph.run import pin_snapshot
     from corpus_assets.ingest.crawl import Take, choose
@@ -114,22 +127,24 @@ def add(
     click.echo(
         f"added {wanted.snapshot} to {entry.name}: {taken:,} of {len(paths):,} files{amount}"
     )
-    click.echo(f"take it in with: corpus build {recipe}")
+    click.echo(f"to ingest it, run: corpus build {recipe}")
 
 
 @snapshots.command()
 @click.argument("recipe")
 @click.argument("name")
-@click.option("--list-only", is_flag=True, help="Leave live versions with it as they are.")
+@click.option(
+    "--list-only", is_flag=True, help="Remove it even though live versions have documents of it."
+)
 @HOME_OPTION
 @recipe_options
 def remove(
     recipe: str, name: str, list_only: bool, home: str | None, settings: Sequence[str]
 ) -> None:
-    """Take the snapshot NAME, which was added, out of the recipe again.
+    """Remove an added snapshot from the recipe.
 
-    Works where the recipe cannot be read any more because of it. What was pinned of it goes too,
-    and its partition in Dagster, unless a live version holds documents of it.
+    Works even if the snapshot has made the recipe unreadable. Its pinned file list and its Dagster
+    partition are removed too, unless a live version has documents of it.
     """
     from corpus_assets.inspect.snapshots import remove_whole
 
@@ -150,7 +165,7 @@ def remove(
 @recipe_options
 @JSON_OPTION
 def list_(recipe: str, home: str | None, settings: Sequence[str], as_json: bool) -> None:
-    """Show the recipe's snapshots: pinned, ingested, with counts."""
+    """List the recipe's snapshots with ingest counts."""
     from corpus_assets.inspect.snapshots import Book, known_snapshots, shown_bytes
     from corpus_assets.session import open_session
 
@@ -169,9 +184,9 @@ def list_(recipe: str, home: str | None, settings: Sequence[str], as_json: bool)
         pinned = "not pinned yet"
         if each.files is not None:
             pinned = (
-                f"{each.files:>7,} files {shown_bytes(each.bytes):>10}  "
-                f"{each.parts_done:,} ingested: {each.records:,} records, "
-                f"{each.documents:,} documents"
+                f"{counted(each.files, 'file'):>13} {shown_bytes(each.bytes):>10}  "
+                f"{each.parts_done:,} ingested: {counted(each.records, 'record')}, "
+                f"{counted(each.documents, 'document')}"
             )
         mark = "added" if each.added else ""
         click.echo(f"  {each.snapshot:<24}{each.source:<12}{mark:<7}{pinned}")

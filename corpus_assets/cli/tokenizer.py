@@ -32,13 +32,13 @@ Answer = Mapping[str, Any]
 
 @click.group()
 def tokenizer() -> None:
-    """What a tokenizer is worth, and what it was trained on."""
+    """Inspect and compare tokenizers."""
 
 
 @tokenizer.command("audit")
 @click.argument("version_or_file")
 @click.option(
-    "--against", multiple=True, metavar="VERSION_OR_FILE", help="Another tokenizer, side by side."
+    "--against", multiple=True, metavar="VERSION_OR_FILE", help="Compare with another tokenizer."
 )
 @click.option(
     "--text",
@@ -47,9 +47,11 @@ def tokenizer() -> None:
     type=click.Path(exists=True, dir_okay=False),
     help="Measure on this file (text, JSONL, Parquet) instead of held-out text.",
 )
-@click.option("--one-token", multiple=True, metavar="TEXT", help="Fail unless this is one token.")
-@click.option("--eod", metavar="TOKEN", help="Token that ends a document [<|end_of_document|>].")
-@click.option("--pad", metavar="TOKEN", help="Token that fills a sample [<|pad|>].")
+@click.option(
+    "--one-token", multiple=True, metavar="TEXT", help="Fail unless this text is a single token."
+)
+@click.option("--eod", metavar="TOKEN", help="End-of-document token [<|end_of_document|>].")
+@click.option("--pad", metavar="TOKEN", help="Padding token [<|pad|>].")
 @HOME_OPTION
 @JSON_OPTION
 def audit_command(
@@ -62,9 +64,10 @@ def audit_command(
     home: str | None,
     as_json: bool,
 ) -> None:
-    """Measure a tokenizer and prove that shards can be made with it; status 1 where it fails.
+    """Audit a tokenizer for use in shards.
 
-    A version is measured on text that its tokenizer was not trained on. Of a file give --text.
+    A version is measured on text its tokenizer was not trained on; for a file, pass --text. Exits
+    with 1 if the audit fails.
     """
     from corpus_assets.inspect.tokenizers import find_subject, read_texts
 
@@ -90,14 +93,14 @@ def audit_command(
     default="32768,65536,131072",
     show_default=True,
     metavar="N,N,...",
-    help="Sizes of vocabulary to compare.",
+    help="Vocabulary sizes to compare.",
 )
 @click.option("--width", type=click.IntRange(1), default=4096, show_default=True)
 @click.option("--layers", type=click.IntRange(1), default=32, show_default=True)
 @click.option(
-    "--params", type=number, help="Parameters without embeddings [12 x layers x width^2]."
+    "--params", type=number, help="Parameters excluding embeddings [12 x layers x width^2]."
 )
-@click.option("--tied", is_flag=True, help="One matrix for input and output embedding.")
+@click.option("--tied", is_flag=True, help="Tie input and output embeddings.")
 @engine_options
 @HOME_OPTION
 @recipe_options
@@ -116,10 +119,11 @@ def sweep_command(
     settings: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Compare sizes of vocabulary: bytes per token beside what the embedding costs a model.
+    """Compare vocabulary sizes.
 
-    Each is trained on the sample of RECIPE and measured on its held-out text. What is missing of
-    the sample is built first; no tokenizer of a version changes.
+    Shows bytes per token next to the cost of the embedding. Each size is trained on the sample of
+    RECIPE and measured on its held-out text. Missing parts of the sample are built first; no
+    version's tokenizer changes.
     """
     from corpus_assets.core.display import display
     from corpus_assets.graph.engine.choice import EngineChoice
@@ -148,11 +152,19 @@ def sweep_command(
 
 @tokenizer.command("sample")
 @click.argument("version")
-@click.option("--doc", "doc_id", metavar="DOC_ID", help="Was this document trained on?")
+@click.option(
+    "--doc",
+    "doc_id",
+    metavar="DOC_ID",
+    help="Show whether this document was in the training sample.",
+)
 @HOME_OPTION
 @JSON_OPTION
 def sample_command(version: str, doc_id: str | None, home: str | None, as_json: bool) -> None:
-    """Say what the tokenizer of a version was trained on, and what was held out."""
+    """Show what a version's tokenizer was trained on.
+
+    And which documents were held out.
+    """
     from corpus_assets.inspect.tokenizers import sample_of, side_of
     from corpus_assets.session import open_home
 
@@ -177,7 +189,10 @@ def sample_command(version: str, doc_id: str | None, home: str | None, as_json: 
 @click.argument("names", nargs=-1, required=True)
 @click.option("--out", "-o", type=click.Path(path_type=Path), required=True)
 def name_slots_command(file: Path, names: Sequence[str], out: Path) -> None:
-    """Name the next reserved slots of a trained tokenizer; no id moves, no merge changes."""
+    """Name reserved slots of a trained tokenizer.
+
+    Takes the next free slots; no id or merge changes.
+    """
     from corpus_assets.tokenizer.train import name_slots
 
     data = name_slots(file.read_bytes(), names)
@@ -199,7 +214,7 @@ def show_sweep(answer: Answer) -> None:
     print_line("bytes per token on held-out text, by domain:")
     domains = list(sizes[0]["by_domain"]) if sizes else []
     print_table(
-        ("vocabulary", "ids", *domains, "in all", "embedding", "share of parameters"),
+        ("vocabulary", "ids", *domains, "total", "embedding", "share of parameters"),
         [
             (
                 f"{row['vocab_size']:,}",
@@ -286,9 +301,9 @@ def _compression(reports: Sequence[Answer]) -> None:
         print_line()
         rows: list[tuple[Any, ...]] = []
         best = max((row["bytes_per_token"] for row in tables[0].values()), default=1.0) or 1.0
-        for name, row in [*tables[0].items(), ("in all", reports[0]["held_out"])]:
+        for name, row in [*tables[0].items(), ("total", reports[0]["held_out"])]:
             others = [
-                table.get(name) if name != "in all" else report["held_out"]
+                table.get(name) if name != "total" else report["held_out"]
                 for table, report in zip(tables[1:], reports[1:], strict=True)
             ]
             rows.append(

@@ -10,13 +10,13 @@ from corpus_assets.core.home import Home
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
 @HOME_OPTION
 def ui(host: str, port: int, home: str | None) -> None:
-    """Start the Dagster UI and its daemon on this home: the graph, runs, sensors.
+    """Start the Dagster UI and daemon for this home.
 
-    It asks for no password: leave it on this machine, or put one in front of it.
+    There is no password: keep it on this machine, or put a proxy with authentication in front.
     """
     from corpus_assets.defs.folder import workspace_file
 

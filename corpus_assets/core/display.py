@@ -22,6 +22,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from catalog.figures import counted
+
 
 class PlainLog:
     """One line when an asset of a snapshot is done."""
@@ -43,9 +45,9 @@ class PlainLog:
         seconds = now - self._began.pop((asset, snapshot), now)
         documents = self._documents.pop((asset, snapshot), 0)
         speed = f", {documents / seconds:,.0f} documents/s" if documents and seconds > 0 else ""
-        found = f", {cached} found" if cached else ""
+        found = f", {cached:,} cached" if cached else ""
         name = f"{asset} {snapshot}" if snapshot else asset
-        self._write(f"{name}: {ran} parts run{found} in {seconds:.1f} s{speed}")
+        self._write(f"{name}: {counted(ran, 'part')} computed{found} in {seconds:.1f} s{speed}")
 
     def told(self, line: str) -> None:
         self._write(line)
@@ -90,7 +92,7 @@ class LiveBars:
             return
         self._documents += 0 if cached else documents
         seconds = max(time.monotonic() - self._began, 1e-6)
-        speed = f"{self._documents / seconds:,.0f} docs/s" if self._documents else "found"
+        speed = f"{self._documents / seconds:,.0f} docs/s" if self._documents else "cached"
         self._bars.update(self._task, advance=1, speed=speed)
 
     def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:

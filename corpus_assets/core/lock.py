@@ -17,7 +17,7 @@ from corpus_assets.core.identity import Settings, canonical_json, digest
 from corpus_assets.core.store import Output, Store, sha256_hex
 
 FORMAT = "corpus-assets/lock/1"
-RESTORE = "restore it, or make it anew with `corpus lock RECIPE --upgrade all`"
+RESTORE = "restore it, or recreate it with `corpus lock RECIPE --upgrade all`"
 FOLDER = "folder:"
 """Begins the names, for a lock's files and for a version's copies, of models that are folders."""
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
+from catalog.figures import counted
 from corpus_assets.core.errors import ModelError
 
 PLUG_INS = "corpus_assets.text_embedders"
@@ -58,13 +59,13 @@ class StaticVectors:
             self._tokens = Tokenizer.from_file(str(folder / "tokenizer.json"))
             self._rows = _read_matrix(folder / "model.safetensors")
             if self._tokens.get_vocab_size() > len(self._rows):
-                raise ValueError(f"it has {len(self._rows)} rows, fewer than tokens")
+                raise ValueError(f"it has {counted(len(self._rows), 'row')}, fewer than tokens")
             most = float(np.abs(self._rows).max(initial=0))
             if not math.isfinite(most):
-                raise ValueError("it holds numbers that are not finite")
+                raise ValueError("it contains numbers that are not finite")
         except Exception as error:  # the tokenizers library raises nothing narrower
             raise ModelError(
-                f"{folder} is no folder with static vectors ({error}): it must hold "
+                f"{folder} is not a static embedding model ({error}): it must hold "
                 "`tokenizer.json` and `model.safetensors` with one matrix, a row for each token"
             ) from error
         self._tokens.no_truncation()

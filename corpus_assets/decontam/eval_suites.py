@@ -53,7 +53,7 @@ class ExclusionSettings(Settings):
     def _are_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for prefix in value:
             if _prefix_key(prefix) is None:
-                raise ValueError(f"{prefix!r} is no address; write it like example.org/data")
+                raise ValueError(f"{prefix!r} is not a URL; write it like example.org/data")
         return value
 
     @field_validator("repositories")
@@ -61,7 +61,7 @@ class ExclusionSettings(Settings):
     def _are_repositories(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
             if not REPOSITORY.fullmatch(name):
-                raise ValueError(f"{name!r} is no repository; write it like owner/name")
+                raise ValueError(f"{name!r} is not a repository; write it like owner/name")
         return value
 
     def __bool__(self) -> bool:

@@ -46,7 +46,7 @@ class ParaphraseScan(Settings):
 
     engine: str = Field(default="static", description="a plug-in that runs such models")
     report_similarity: float = Field(
-        default=0.6, gt=0, le=1, description="similarity of vectors that is worth a row"
+        default=0.6, gt=0, le=1, description="embedding similarity at which a match is listed"
     )
     min_shared: float = Field(
         default=0.5,

@@ -376,7 +376,7 @@ EVAL_INDEX = Stage(
     writes=(files.EVAL_INDEX,),
     calibration=Calibration(
         files.EVAL_INDEX,
-        "items of evaluation suites; nothing of documents",
+        "items of evaluation suites; no documents",
         lambda pipeline: _calibrations(pipeline, files.EVAL_INDEX),
         is_model=True,
     ),

@@ -55,11 +55,11 @@ class ParaphraseVerdict(Settings):
     """What follows from passages that say the same as an item in other words."""
 
     min_similarity: float = Field(
-        default=0.75, gt=0, le=1, description="similarity of vectors that makes a near miss"
+        default=0.75, gt=0, le=1, description="embedding similarity that makes a near miss"
     )
     action: Literal["review", "drop", "cut"] = Field(
         default="review",
-        description="what follows where nobody judged: nothing but a row to look at, or as for "
+        description="action for paraphrases without a judgement: list them, or as for "
         "`contamination.action`",
     )
 
@@ -73,17 +73,17 @@ class VerdictSettings(Settings):
     action: Literal["drop", "cut"] = Field(
         default="drop",
         description="`drop` the document, or `cut` the item out of its text; a text that is then "
-        "too short goes all the same",
+        "too short is dropped anyway",
     )
     near_miss: Literal["review", "drop", "cut"] = Field(
         default="review",
-        description="what follows from a partial quotation or an edited copy that nobody judged: "
-        "nothing but a row to look at, or as for `action`",
+        description="action for partial quotations and edited copies without a judgement: list them, "
+        "or as for `action`",
     )
     judgements: tuple[str, ...] = Field(
         default=(),
-        description="files of what people said about near misses (`corpus contamination judge`); "
-        "a judgement counts before `near_miss`",
+        description="files with judgements of near misses (`corpus contamination judge`); "
+        "a judgement overrides `near_miss`",
     )
     paraphrases: ParaphraseVerdict | None = Field(default=None, exclude_if=is_absent)
 

@@ -16,7 +16,7 @@ class SignatureSettings(Settings):
         exclude_if=is_absent,
         ge=1,
         le=64,
-        description="characters in a shingle, in place of words; those of 24 characters are as long "
+        description="characters in a shingle, instead of words; those of 24 characters are as long "
         "as four or five words of English",
     )
     character_shingles: bool = True

@@ -96,9 +96,9 @@ def parse_sketches(data: bytes) -> npt.NDArray[np.uint8]:
         shape, is_column_major, dtype = np.lib.format.read_array_header_1_0(source)
         flat = np.frombuffer(data, np.uint8, offset=source.tell())
     except ValueError as error:
-        raise CorruptArtifact(f"these are no sketches: {error}; build the part again") from error
+        raise CorruptArtifact(f"these are not sketches: {error}; build the part again") from error
     if dtype != np.uint8 or is_column_major or shape != (flat.size // BINS, BINS):
         raise CorruptArtifact(
-            f"an array of {dtype} {shape} is no array of sketches: build the part again"
+            f"an array of {dtype} {shape} is not an array of sketches: build the part again"
         )
     return flat.reshape(shape)

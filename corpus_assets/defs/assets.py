@@ -51,16 +51,16 @@ COLUMNS = {
     "host": "The host of its address.",
     "item_id": "The benchmark's item.",
     "kept": "Whether the document stays.",
-    "kept_doc_id": "The member that stands for the cluster.",
+    "kept_doc_id": "The member that is kept for the cluster.",
     "kind": "How it was tied: capture, url, exact or near.",
     "language": "The language that was identified.",
-    "length": "How many tokens of the document stand there.",
+    "length": "How many tokens of the document are there.",
     "licence": "SPDX id, or unknown.",
     "matched": "N-grams of the item that the document holds.",
     "n_shingles": "Distinct shingles of the text.",
     "offset": "Byte offset of the record in its file, or its line or row.",
     "part": "The file of the snapshot, by number.",
-    "places": "Where in the text the item stands.",
+    "places": "Where in the text the item is.",
     "published_at": "The date that the page declares.",
     "reason": "The first rule that it fails; empty when it is kept.",
     "row": "Its row in the part's documents.",
@@ -76,7 +76,7 @@ COLUMNS = {
     "total": "N-grams of the item.",
     "url_key": "Its address in SURT form, or the record's key.",
 }
-"""What a column means, in whatever asset it stands."""
+"""What a column means, in every asset."""
 COLUMNS_OF = {
     ("contamination", "kind"): "How the item was met: by its n-grams, near misses or meaning.",
     ("contamination", "similarity"): "Of the item and the passage, where they were compared.",

@@ -28,7 +28,7 @@ class ReleaseConfig(dg.Config):
     by: str = Field(description="Who releases it; the catalog keeps the name.")
     override: str = Field(
         default="",
-        description="Why it is released whatever its gates say; the catalog keeps the reason. "
+        description="Why it is released although gates have not passed; the catalog keeps the reason. "
         "Empty: it is released if all gates have passed.",
     )
 
@@ -150,12 +150,16 @@ class TakedownConfig(dg.Config):
         description="A page's address, the start of addresses, a host with all below it, the id of "
         "a document or of a text, or a text's SHA-256; as in `catalog takedown request`."
     )
-    reason: str = Field(description="Why; the certificate quotes it.")
+    reason: str = Field(description="Reason; quoted in the certificate.")
     requester: str = Field(default="", description="Who asked.")
-    reference: str = Field(default="", description="Number of the case, letter or ticket.")
-    near_duplicates: bool = Field(default=False, description="Its exact and near copies as well.")
-    dry_run: bool = Field(default=True, description="Only say what it would touch.")
-    however_much: bool = Field(default=False, description="File it even if it takes very much.")
+    reference: str = Field(default="", description="Case, letter or ticket number.")
+    near_duplicates: bool = Field(
+        default=False, description="Also remove exact and near duplicates."
+    )
+    dry_run: bool = Field(default=True, description="Only show what it would affect.")
+    however_much: bool = Field(
+        default=False, description="Skip the confirmation for large requests."
+    )
 
 
 @dg.op

@@ -35,7 +35,7 @@ from corpus_assets.versions.statistics import DRIFT_CHECKS, drift_checks
 LOSS_CHECKS = {
     "losses": "Cutting repeated lines and passages empties no document, and takes no more of a "
     "site's text than the recipe's bound.",
-    "last_copies": "Every line that was cut as a repeated one still stands in a kept document; what "
+    "last_copies": "Every line that was cut as repeated is still in a kept document; what "
     "was cut is counted by kind of line.",
 }
 SIGNATURE_CHECKS = {

@@ -249,19 +249,19 @@ def _linked(*path: str) -> dict[str, str | int]:
 @dg.sensor(
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Tells by mail, webhook or command of failed runs and checks, crawls that are passed "
-    "over, new versions, and takedowns that are done or overdue.",
+    description="Notifies by mail, webhook or command about failed runs and checks, skipped crawls, new "
+    "versions, and takedowns that are done or overdue.",
 )
 def notices(context: dg.SensorEvaluationContext, corpus: CorpusResource) -> dg.SensorResult:
     """Send what happened since the last look."""
     channels = Channels.of_environment()
     if not channels:
-        why = "nobody is to be told: set CORPUS_NOTIFY_WEBHOOK, _MAIL or _COMMAND"
+        why = "notifications are off: set CORPUS_NOTIFY_WEBHOOK, _MAIL or _COMMAND"
         return dg.SensorResult(skip_reason=dg.SkipReason(why))
     _, registry = open_home(Home.resolve(corpus.home or None))
     if not context.cursor:
         seen = Seen.now(context.instance, registry)
-        why = "from now on it is told what happens"
+        why = "notifications are on from now on"
         return dg.SensorResult(skip_reason=dg.SkipReason(why), cursor=json.dumps(asdict(seen)))
     seen = Seen(**json.loads(context.cursor))
     due_days = float(os.environ.get("CORPUS_TAKEDOWN_DUE_DAYS", DUE_DAYS))

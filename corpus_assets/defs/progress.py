@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from catalog.db.rows import FailedPartRow
+from catalog.figures import counted
 from corpus_assets.core.progress import Progress
 from corpus_assets.graph.run import StageIncomplete
 
@@ -65,7 +66,7 @@ class Observed:
     def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:
         self._told.finished(asset, snapshot, cached, ran)
         where = f"{asset} of {snapshot}" if snapshot else asset
-        self._context.log.info(f"{where}: {ran} parts run, {cached} cached")
+        self._context.log.info(f"{where}: {counted(ran, 'part')} computed, {cached:,} cached")
 
     def told(self, line: str) -> None:
         self._told.told(line)

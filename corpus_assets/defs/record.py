@@ -249,7 +249,7 @@ def source_metadata(files: SnapshotFiles) -> dict[str, int | str]:
 
 def _revoked(version: str, replaced_by: str) -> dg.AssetObservation:
     """Return what the UI shows on a version that takedowns revoked."""
-    said = f"**Revoked.** {replaced_by} took its place: train on that one."
+    said = f"**Revoked**, replaced by {replaced_by}: train on that one."
     return dg.AssetObservation(
         CORPUS_VERSION,
         partition=version,

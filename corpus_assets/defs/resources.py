@@ -41,7 +41,7 @@ class CorpusResource(dg.ConfigurableResource):
         "calibrations of the lock beside the recipe, or of its live versions.",
     )
     recalibrate: bool = Field(
-        default=False, description="Resolve all calibrations anew, whatever is pinned."
+        default=False, description="Recompute all calibrations, even pinned ones."
     )
 
     _ending: contextlib.ExitStack = PrivateAttr(default_factory=contextlib.ExitStack)

@@ -62,7 +62,7 @@ class Scores:
 
     def __post_init__(self) -> None:
         if len(set(self.seeds)) != len(self.seeds) or len(self.seeds) != len(self.nats):
-            raise ValueError("scores need one row a seed, and each seed once")
+            raise ValueError("scores need one row per seed, and each seed once")
 
     def of(self, seeds: Sequence[int]) -> "Scores":
         rows = [self.seeds.index(seed) for seed in seeds]

@@ -164,7 +164,7 @@ def _results(data: bytes, runs: Sequence[Run], name: str) -> Results:
         plan = json.loads(data)
         _ = plan["baseline"], plan["arms"], plan["rule"], plan["proxy"]["tokens"]
     except (ValueError, KeyError, TypeError) as error:
-        raise EvidenceError(f"{name} is no plan: plan the comparison again") from error
+        raise EvidenceError(f"{name} is not a plan: plan the comparison again") from error
     digest = hashlib.sha256(data).hexdigest()
     size = plan["proxy"]["size"]
     own = [run for run in runs if run.plan == digest and run.size == size]
@@ -202,8 +202,8 @@ def find_results(place: Path | Store, *names: str) -> Results:
         )
     plans = ", ".join(one.digest[:16] for one in with_runs)
     raise EvidenceError(
-        f"there are {len(with_runs)} results of {what} ({plans}): say which by the folder of its "
-        "pack, with --results"
+        f"there are {len(with_runs)} results of {what} ({plans}): choose one by passing its "
+        "pack folder as --results"
     )
 
 

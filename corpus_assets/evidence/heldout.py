@@ -34,6 +34,7 @@ import pyarrow.parquet as pq
 import yaml
 from pydantic import Field, ValidationError, field_validator
 
+from catalog.figures import counted
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.identity import Settings, digest, file_digest, keyed_hash
 from corpus_assets.core.urls import address_of
@@ -116,7 +117,7 @@ def load_heldout(path: Path, orders: Suppressions) -> pa.Table:
     except (OSError, yaml.YAMLError, ValidationError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
         said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else str(error)
-        raise EvidenceError(f"{path} is no held-out set ({said}); correct it") from error
+        raise EvidenceError(f"{path} is not a held-out set ({said}); correct it") from error
     rows = []
     for domain, sources in settings.domains.items():
         rows += _chosen(_texts(domain, sources, settings, path.parent), settings.documents)
@@ -258,22 +259,18 @@ def refuse_contaminated(heldout: pa.Table, texts: pa.Table, arm: str) -> None:
     ]
     holders = {doc_id for leak in found.values() for doc_id in leak.documents}
     raise EvidenceError(
-        f"arm {arm} holds {_counted(len(found), 'held-out document')}, whole or in pieces, in "
-        f"{_counted(len(holders), 'document')} of its own: {', '.join(named)}"
-        f"{', ...' if len(found) > 5 else ''}; a model that has seen them is no judge: take them out "
-        "of the arm (in its recipe name the held-out files under `eval_suites`, with "
+        f"arm {arm} holds {counted(len(found), 'held-out document')}, whole or in pieces, in "
+        f"{counted(len(holders), 'document')} of its own: {', '.join(named)}"
+        f"{', ...' if len(found) > 5 else ''}; a model trained on them cannot be compared: remove "
+        "them from the arm (in its recipe name the held-out files under `eval_suites`, with "
         "`contamination.drop_share: 0.1`, and build it again), "
-        "or plan with a held-out set from elsewhere. Leaving them out of this set would not do: what "
+        "or plan with a held-out set from elsewhere. Removing them from this set is not enough: what "
         "else of its sources leaked is not known"
     )
 
 
 def _holders(documents: Sequence[str]) -> str:
     return documents[0] + (f" and {len(documents) - 1} more" if len(documents) > 1 else "")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def encode_heldout(heldout: pa.Table, encoder: Encoder) -> pa.Table:

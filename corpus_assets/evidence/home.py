@@ -25,6 +25,7 @@ from tokenizers import Tokenizer
 from catalog.copies import writing
 from catalog.db.registry import Registry
 from catalog.db.rows import MetricRow, VersionRow
+from catalog.figures import counted
 from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.home import Home
@@ -160,7 +161,7 @@ def pack_plan(
     if (here := code_digest()) != plan.code:
         raise EvidenceError(
             f"the plan was made by other code ({plan.code[:16]}) than is here ({here[:16]}): its "
-            "runs would stray from it; plan the comparison again, or pack where it was planned"
+            "runs would not match the plan; plan the comparison again, or pack where it was planned"
         )
     heldout = _heldout(store, registry, plan)
     encoder = version_encoder(store, registry, plan.arms[plan.baseline].version)
@@ -239,7 +240,7 @@ def import_runs(home: Home, store: Store, registry: Registry, folder: Path) -> I
     for run in runs:
         if run.table().num_rows != count:
             raise EvidenceError(
-                f"{run.name} has {run.table().num_rows} documents, the held-out set has {count}; "
+                f"{run.name} has {counted(run.table().num_rows, 'document')}, the held-out set has {count}; "
                 "run the pack again"
             )
     _refuse_revoked(registry, plan, {run.arm for run in runs})
@@ -360,14 +361,14 @@ def _heldout(store: Store, registry: Registry, plan: Plan) -> pa.Table:
     path = f"{HELDOUT}/{plan.heldout}.parquet"
     if not store.exists(path):
         raise EvidenceError(
-            f"held-out set {plan.heldout[:16]} is not in the store any more; plan anew"
+            f"held-out set {plan.heldout[:16]} is not in the store any more; plan again"
         )
     table = parse_heldout(store.read(path), plan.heldout)
     orders = _orders(registry)
     gone = [row["id"] for row in table.to_pylist() if is_taken_down(row, orders)]
     if gone:
         raise EvidenceError(
-            f"{len(gone)} held-out documents were taken down since the plan was made; plan anew"
+            f"{len(gone)} held-out documents were taken down since the plan was made; plan again"
         )
     return table
 
@@ -400,10 +401,10 @@ def _manifest(store: Store, registry: Registry, plan: Plan, arm: str) -> Manifes
     if row.status != "live":
         instead = f" with {row.superseded_by} in its place" if row.superseded_by else ""
         raise EvidenceError(
-            f"version {row.name} was revoked by a takedown; plan the comparison anew{instead}"
+            f"version {row.name} was revoked by a takedown; plan the comparison again{instead}"
         )
     if row.manifest_sha256 != plan.arms[arm].manifest:
-        raise EvidenceError(f"version {row.name} is not the one that was planned; plan anew")
+        raise EvidenceError(f"version {row.name} is not the one that was planned; plan again")
     return published_manifest(store, row)
 
 

@@ -243,7 +243,7 @@ def group_predictions(runs: Sequence[Run], groups: Sequence[str]) -> Predictions
         nats = None if own is None else own.token_nats()
         if own is None or nats is None:
             raise EvidenceError(
-                f"no run of an arm {group} has nats of single tokens: plan one arm a group, and run "
+                f"no run of an arm {group} has nats of single tokens: plan one arm per group, and run "
                 "the pack with --token-nats"
             )
         rows.append(nats.astype(np.float64))

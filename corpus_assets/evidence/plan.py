@@ -52,7 +52,7 @@ class Plan(Runs):
         if self.baseline not in self.arms:
             raise ValueError(f"the baseline {self.baseline} is not one of the arms")
         if any(tokens % self.proxy.batch_tokens for tokens in self.budgets):
-            raise ValueError("budgets must be multiples of batch_tokens: steps are whole")
+            raise ValueError("budgets must be multiples of batch_tokens")
         for what in (self.learning_rates, self.seeds, self.budgets):
             if len(set(what)) != len(what):
                 raise ValueError("a learning rate, seed or budget is named twice")
@@ -81,7 +81,9 @@ def parse_plan(data: bytes | Mapping[str, Any], name: str = "plan.json") -> Plan
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(step) for step in first["loc"]) or "plan"
-        raise EvidenceError(f"{name} is no plan at {place}: {first['msg']}; correct it") from error
+        raise EvidenceError(
+            f"{name} is not a plan at {place}: {first['msg']}; correct it"
+        ) from error
 
 
 def strays(plan: Plan, runs: Iterable[Run]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog.figures import counted
 from catalog.formats.manifest import Manifest
 from corpus_assets.clean.losses import (
     SHOWN,
@@ -78,7 +79,7 @@ def _schema(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
                 problem = f"{output.path}: missing {absent}, of another type {wrong}"
                 return CheckOutcome("schema", False, problem)
             checked += 1
-    return CheckOutcome("schema", True, f"{checked} files", numbers={"files": checked})
+    return CheckOutcome("schema", True, f"{counted(checked, 'file')}", numbers={"files": checked})
 
 
 def _conservation(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
@@ -90,7 +91,7 @@ def _conservation(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     }
     lost = report.documents_in - report.documents_out - dropped
     if lost:
-        message = f"{lost} documents neither came out nor have a reason"
+        message = f"{counted(lost, 'document')} neither came out nor have a reason"
         return CheckOutcome("conservation", False, message, numbers=numbers)
     asset = pipeline.graph.assets[report.asset].last
     unknown = sorted(reason for reason in report.reasons if not asset.is_reason(reason))
@@ -103,7 +104,7 @@ def _conservation(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
         fed = sum(r.counts.get(count, 0) for r in pipeline.results(stage, report.snapshot))
         skipped = report.asset == "contamination" and not pipeline.recipe.eval_suites
         if fed != report.documents_in and not skipped:
-            message = f"{stage} gave {fed} documents, {report.documents_in} came in"
+            message = f"{stage} gave {counted(fed, 'document')}, {report.documents_in} came in"
             return CheckOutcome("conservation", False, message, numbers=numbers)
     message = f"{report.documents_in} in = {report.documents_out} out + {dropped} dropped"
     return CheckOutcome("conservation", True, message, numbers=numbers)
@@ -159,13 +160,11 @@ def _datasketch(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
         "pairs": found.pairs,
         "differing": len(found.differing),
     }
-    message = (
-        f"{found.documents} documents and {found.pairs} candidate pairs are as datasketch says"
-    )
+    message = f"{counted(found.documents, 'document')} and {found.pairs} candidate pairs are as datasketch says"
     if found.differing:
         named = ", ".join(sorted(found.differing)[:SHOWN])
         message = (
-            f"signatures of {len(found.differing)} of {found.documents} documents are not what "
+            f"signatures of {len(found.differing)} of {counted(found.documents, 'document')} are not what "
             f"datasketch makes of their text: {named}; delete `artifacts/signatures` in the store "
             "and build again; where they still differ, report it and publish nothing"
         )

@@ -73,7 +73,7 @@ def building(
 @contextlib.contextmanager
 def collecting(registry: Registry, tell: Tell = _silent) -> Iterator[Registry]:
     """Hold the store alone: no build runs, and none begins before this ends."""
-    why = "files are being collected already"
+    why = "garbage collection is already running"
     with _alone(registry, COLLECT, tell, why, rivals=None) as fenced:  # any build is one
         waiting = _Waiting(tell, "a build is running; files are deleted when it ends")
         while _others(registry, BUILD, ""):
@@ -84,7 +84,7 @@ def collecting(registry: Registry, tell: Tell = _silent) -> Iterator[Registry]:
 @contextlib.contextmanager
 def takedown_run(registry: Registry, tell: Tell = _silent) -> Iterator[Registry]:
     """Hold the lease of takedown runs; there is one at a time."""
-    with _alone(registry, TAKEDOWNS, tell, "another takedown run is at work") as fenced:
+    with _alone(registry, TAKEDOWNS, tell, "another takedown run is in progress") as fenced:
         yield fenced
 
 

@@ -305,7 +305,7 @@ class Pipeline:
         if absent:
             first, *others = absent
             likewise = f"; likewise {', '.join(others)}" if others else ""
-            raise ModelError(f"{absent[first]}{likewise}{self.recipe.or_stand_in(first)}")
+            raise ModelError(f"{absent[first]}{likewise}{self.recipe.or_fallback(first)}")
 
     # Digests of files outside the store.
 

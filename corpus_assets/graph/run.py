@@ -23,6 +23,7 @@ from catalog.db.rows import (
     SourceRow,
 )
 from catalog.errors import CatalogError
+from catalog.figures import counted
 from corpus_assets.core.errors import EngineError
 from corpus_assets.core.identity import digest
 from corpus_assets.core.packs import Contents, fingerprints
@@ -208,7 +209,7 @@ def _failed_row(part: int, failed: FailedTask, snapshot: str | None) -> FailedPa
 
 
 class StageIncomplete(EngineError):
-    """Parts of a stage are set aside; all others are done."""
+    """Parts of a stage are quarantined; all others are done."""
 
     def __init__(self, said: str, aside: Sequence[FailedPartRow]) -> None:
         super().__init__(said)
@@ -220,10 +221,11 @@ def _incomplete(report: AssetReport, aside: Sequence[FailedPartRow], parts: int)
     first = aside[0]
     which = f"{first.stage} of {report.snapshot}" if report.snapshot else first.stage
     return StageIncomplete(
-        f"{which}: {len(aside)} of {parts} parts failed and {'is' if len(aside) == 1 else 'are'} set "
-        f"aside, the others are kept; {first.label}, {first.tries} tries: {first.error} "
-        "(`corpus parts failed` lists them; when the cause is mended, `corpus parts retry`, then "
-        "run the same command again; or `corpus parts skip` to go on without their files)",
+        f"{which}: {len(aside)} of {counted(parts, 'part')} failed and "
+        f"{'was' if len(aside) == 1 else 'were'} quarantined, the others are kept; {first.label}, "
+        f"{counted(first.tries, 'try', 'tries')}: {first.error} (`corpus parts failed` lists them; "
+        "fix the cause and run `corpus parts retry`, then the same command again; or "
+        "`corpus parts skip` to continue without their files)",
         aside,
     )
 

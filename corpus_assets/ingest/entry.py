@@ -31,8 +31,8 @@ class SourceEntry(SourceSpec):
     skip_files: dict[str, tuple[str, ...]] = Field(
         default={},
         exclude_if=is_absent,
-        description="snapshot name -> names of files that give no document, because nobody can "
-        "read them; `corpus parts skip` adds to it, the recipe's `max_failed_parts` bounds it",
+        description="snapshot name -> names of files that give no document, because they "
+        "cannot be read; `corpus parts skip` adds to it, the recipe's `max_failed_parts` bounds it",
     )
     site_files: dict[str, str] = Field(
         default={},
@@ -71,7 +71,7 @@ class SourceEntry(SourceSpec):
     @model_validator(mode="after")
     def _code_has_paths(self) -> "SourceEntry":
         if self.code is not None and self.fields.path is None and not FORMATS[self.format].is_code:
-            raise ValueError("code: say in `fields.path` which column holds the path of a file")
+            raise ValueError("code: set `fields.path` to the column that holds the path of a file")
         return self
 
     @model_validator(mode="after")

@@ -54,7 +54,7 @@ class Locations:
         if name not in self.kept:
             raise SourceError(
                 f"{name}: the version was published without a copy of this file, so it cannot be "
-                "built again; publish it anew with `corpus build`"
+                "built again; publish it again with `corpus build`"
             )
         return list(self.kept[name])
 

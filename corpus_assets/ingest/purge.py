@@ -364,4 +364,6 @@ def _load(store: Store, base: str) -> Standing | None:
         rows = tuple((kind, value) for kind, value in raw["orders"])
         return Standing(raw["fingerprint"], rows, raw["compared"], raw.get("previous"))
     except (KeyError, TypeError, ValueError) as error:
-        raise damaged(store, _path(base), "does not say what stands for a part") from error
+        raise damaged(
+            store, _path(base), "does not name the result that replaces a part"
+        ) from error

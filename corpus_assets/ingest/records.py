@@ -107,7 +107,7 @@ def open_source(uri: str) -> BinaryIO:
         return path.open("rb")
     except FileNotFoundError as error:
         raise SourceError(
-            f"{uri}: the source file is missing; put it back or list the snapshot's files anew"
+            f"{uri}: the source file is missing; restore it or list the snapshot's files again"
         ) from error
     except OSError as error:
         raise SourceError(f"{uri}: cannot be opened ({error.strerror}); check it") from error
@@ -138,5 +138,5 @@ def verify_file(file: SourceFile) -> None:
     if sha256 != file.sha256:
         raise SourceError(
             f"{file.uri}: pinned as {file.sha256} ({file.size} bytes), is now {sha256} "
-            f"({size} bytes); restore the file or pin the snapshot anew under another name"
+            f"({size} bytes); restore the file or pin a new snapshot under another name"
         )

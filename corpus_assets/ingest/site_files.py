@@ -63,7 +63,7 @@ class SiteFileSettings(Settings):
     agents: tuple[str, ...] = Field(default=(), description="product tokens, such as GPTBot")
     ai_agents: tuple[str, ...] = Field(
         default=(),
-        description="agents that train: whom preferences are told where `agents` is empty",
+        description="training agents, used where `agents` is empty",
     )
 
 

@@ -128,7 +128,7 @@ def extraction_model(pipeline: IngestPlanner) -> tuple[Path, str] | None:
         return None
     copies = pipeline.locations.copies(EXTRACTION_MODEL)
     if copies is None and setting.model is None:
-        raise ModelError("documents.extraction: `model_sha256` is given; say in `model` which file")
+        raise ModelError("documents.extraction: `model_sha256` is set; set `model` to the file")
     (path,) = copies or pipeline.locations.files((setting.model or "",), EXTRACTION_MODEL)
     if pipeline.digest_of(path) != setting.model_sha256:
         raise ModelError(

@@ -228,7 +228,7 @@ def render_canary(
     title = f"canary of {version}"
     body = (
         f"<h1>{escape(title)}</h1>"
-        '<p class="warn">This page holds text of the corpus. It is no part of the version: delete '
+        '<p class="warn">This page contains text of the corpus. It is not part of the version: delete '
         "it when you have looked. A takedown deletes it where it still lies in the home, and names "
         "it elsewhere; it reaches no copy of it.</p>"
         "<p>Kept documents show their final text, dropped ones the text as it was extracted. "
@@ -270,7 +270,7 @@ def _lines(text: str) -> str:
     return "".join(part if place % 2 else escape(part) for place, part in enumerate(parts))
 
 
-# What people said of such samples, on the pages of `catalog serve --review`.
+# Review of such samples, on the pages of `catalog serve --review`.
 
 
 def judgements_section(rows: Sequence[JudgementRow]) -> tuple[str, str]:
@@ -282,4 +282,4 @@ def judgements_section(rows: Sequence[JudgementRow]) -> tuple[str, str]:
     ]  # fmt: skip
     heads = ("stage", "reason", "judged", "disagree", "share", "95% interval")
     about = "<p>Of samples that people have read: how many they would have decided otherwise.</p>"
-    return "What people said", about + table(heads, found) if found else ""
+    return "Review", about + table(heads, found) if found else ""

@@ -162,7 +162,7 @@ def cost_at(catalog_url: str, store_url: str, version: str) -> dict[str, object]
     try:
         return version_cost(home, registry.version(version), Prices())
     except CorpusError as error:
-        raise CatalogError(f"what {version} took cannot be told: {error}") from error
+        raise CatalogError(f"the cost of {version} is not known: {error}") from error
 
 
 def version_cost(home: Home, version: VersionRow, prices: Prices) -> dict[str, object]:
@@ -199,12 +199,12 @@ def cost_section(home: Home, version: VersionRow, prices: Prices) -> tuple[str, 
     try:
         return title, f"<p>{escape(when)}; {_cost(version_cost(home, version, prices))}"
     except CorpusError as error:  # it was built by another release, or some of it is deleted
-        return title, f"<p>{escape(when)}. What it took cannot be told: {escape(error)}</p>"
+        return title, f"<p>{escape(when)}. Its cost is not known: {escape(error)}</p>"
 
 
 def _cost(cost: Mapping[str, Any]) -> str:
     total, prices = cost["total"], cost["prices"]
-    everything = {"stage": "in all"} | total | {"money": sum(total["money"].values())}
+    everything = {"stage": "total"} | total | {"money": sum(total["money"].values())}
     rows = [
         (one["stage"], one["parts"], f"{one['cpu_hours'] * HOUR_S:,.1f} s", size(one["bytes_in"]),
          size(one["bytes_out"]), f"{one['money']:.6f}")

@@ -82,7 +82,7 @@ def newest_version(home: Home) -> str | None:
 def _of_version(store: Store, row: VersionRow, overrides: Mapping[str, Any]) -> MixSource:
     if row.status != "live":
         raise CorpusError(
-            f"version {row.name} is {row.status}; `catalog versions` names the one in its place"
+            f"version {row.name} is {row.status}; `catalog versions` shows its replacement"
         )
     wrong = [key for key in overrides if key.partition(".")[0] != "mixture"]
     if wrong:

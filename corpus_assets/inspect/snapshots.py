@@ -146,7 +146,7 @@ def follow(book: Book, tell: Callable[[str], None]) -> list[AddedSnapshot]:
                 if crawl <= newest or crawl in book.recipe.snapshots:
                     continue
                 if crawl in removed:
-                    tell(f"passed over {crawl}: it was removed; `corpus snapshots add` takes it")
+                    tell(f"skipped {crawl}: it was removed; `corpus snapshots add` adds it again")
                     continue
                 entry = _entry(source, crawl)
                 problem = _problem(book, place, settings, entry)
@@ -169,11 +169,11 @@ def _problem(
     for listed in (settings.kind, *(("robotstxt",) if settings.robots else ())):
         problem = place.problem_of(entry.crawl, listed)
         if problem is not None:
-            return f"passed over {entry.crawl}: {problem}"
+            return f"skipped {entry.crawl}: {problem}"
     try:
         book.with_snapshot(entry)
     except RecipeError as error:
-        return f"passed over {entry.crawl}: {error}"
+        return f"skipped {entry.crawl}: {error}"
     return None
 
 
@@ -199,7 +199,7 @@ def remove_added(
         known = f"added are {', '.join(added)}" if added else "none was"
         raise RecipeError(
             f"{snapshot} was not added to recipe {named[0]} ({known}); a snapshot that the "
-            "recipe's file names is taken out there"
+            "recipe file names is removed there"
         )
     if problem is not None and not _error_of(lambda: load_with_added(path, dict(overrides), store)):
         raise RecipeError(f"{snapshot} cannot be removed: {problem}") from problem

@@ -115,7 +115,7 @@ def side_of(store: Store, files: Sequence[str], doc_id: str) -> str:
     try:
         wanted = bytes.fromhex(doc_id)
     except ValueError as error:
-        raise CorpusError(f"{doc_id} is no document id; give all 32 hex digits") from error
+        raise CorpusError(f"{doc_id} is not a document id; give all 32 hex digits") from error
     for path in files:
         table = pq.read_table(store.local(path), columns=["doc_id", "held_out"])
         for found, held_out in zip(

@@ -147,7 +147,7 @@ def open_version(home: Home, version: str | None) -> tuple[Registry, VersionColu
     row = registry.version(version)
     if row.status != "live":
         raise CorpusError(
-            f"version {row.name} is {row.status}; `catalog versions` names the one in its place"
+            f"version {row.name} is {row.status}; `catalog versions` shows its replacement"
         )
     orders = Suppressions.from_rows((order.kind, order.value) for order in registry.suppressions())
     return registry, columns_of_version(registry, store, row, orders)

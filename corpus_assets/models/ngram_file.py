@@ -28,7 +28,7 @@ from corpus_assets.text.split import Hashes, Ints
 
 MAGIC = b"CORPNGM1"
 ALIGNED = 64
-AGAIN = "remove it and build again, so that it is trained anew"
+AGAIN = "delete it and build again to retrain it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def load_models(path: Path) -> dict[str, NgramModel]:
 def _load(path: str, mtime_ns: int, n_bytes: int) -> dict[str, NgramModel]:
     with open(path, "rb") as stream:
         if n_bytes < len(MAGIC) + 8:
-            raise ModelError(f"{Path(path).name} is no file of n-gram models: {AGAIN}")
+            raise ModelError(f"{Path(path).name} is not a file of n-gram models: {AGAIN}")
         content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     return parse_models(content, Path(path).name)
 
@@ -121,7 +121,7 @@ def _load(path: str, mtime_ns: int, n_bytes: int) -> dict[str, NgramModel]:
 def parse_models(content: bytes | mmap.mmap, name: str) -> dict[str, NgramModel]:
     """Return the models that the bytes of a file hold."""
     if content[: len(MAGIC)] != MAGIC:
-        raise ModelError(f"{name} is no file of n-gram models: {AGAIN}")
+        raise ModelError(f"{name} is not a file of n-gram models: {AGAIN}")
     start = len(MAGIC) + 8
     length = int.from_bytes(content[len(MAGIC) : start], "little")
     try:

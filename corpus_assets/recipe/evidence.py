@@ -39,9 +39,9 @@ class Proxy(Settings):
         if self.batch_tokens % self.sequence:
             raise ValueError("batch_tokens must be a multiple of sequence")
         if self.tokens % self.batch_tokens:
-            raise ValueError("tokens must be a multiple of batch_tokens: steps are whole")
+            raise ValueError("tokens must be a multiple of batch_tokens")
         if self.unique_tokens % self.sequence:
-            raise ValueError("unique_tokens must be a multiple of sequence: samples are whole")
+            raise ValueError("unique_tokens must be a multiple of sequence")
         return self
 
 

@@ -1,4 +1,4 @@
-"""Reading recipes: a YAML file, what `--set` and stand-ins change in it, and mistakes told.
+"""Reading recipes: a YAML file, what `--set` and fallbacks change in it, and mistakes told.
 
 A mistake gives one line that names the file, the key and what is expected there.
 """
@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings
 from corpus_assets.ingest.gates import read_ai_agents
-from corpus_assets.recipe.recipe import ALL, USE_STAND_INS, Recipe
+from corpus_assets.recipe.recipe import ALL, USE_FALLBACKS, Recipe
 from corpus_assets.select.groups import check_columns
 from corpus_assets.select.tables import read_language_tables
 
@@ -31,7 +31,7 @@ class _OneOfEachKey:
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 if key.value in seen:
                     raise yaml.constructor.ConstructorError(
-                        None, None, f"key {key.value!r} stands there twice", key.start_mark
+                        None, None, f"duplicate key {key.value!r}", key.start_mark
                     )
                 seen.add(key.value)
         mapping: dict[Any, Any] = super().construct_mapping(node, deep)  # type: ignore[misc]
@@ -78,7 +78,7 @@ def load_recipe(
     if not isinstance(raw, dict):
         raise RecipeError(f"{path}: expected a mapping of recipe keys at the top level")
     changes = dict(overrides or {})
-    _put_stand_ins(raw, changes.pop(USE_STAND_INS, raw.get(USE_STAND_INS)), path)
+    _put_fallbacks(raw, changes.pop(USE_FALLBACKS, raw.get(USE_FALLBACKS)), path)
     for key, value in changes.items():
         _override(raw, key, value, path)
     if complete is not None:
@@ -91,9 +91,9 @@ def load_recipe(
     return parse_recipe(raw, str(path))
 
 
-def _put_stand_ins(raw: dict[str, Any], asked: Any, path: Path) -> None:
-    """Make the changes of the stand-ins that are asked for; what `--set` says comes after them."""
-    known = raw.get("stand_ins")
+def _put_fallbacks(raw: dict[str, Any], asked: Any, path: Path) -> None:
+    """Make the changes of the fallbacks that are asked for; what `--set` says comes after them."""
+    known = raw.get("fallbacks")
     if not asked or not isinstance(known, dict):
         return
     names = list(known) if asked == [ALL] else asked
@@ -101,7 +101,7 @@ def _put_stand_ins(raw: dict[str, Any], asked: Any, path: Path) -> None:
         changes = known[name].get("changes") if isinstance(known.get(name), dict) else None
         for key, value in changes.items() if isinstance(changes, dict) else ():
             _override(raw, key, deepcopy(value), path)
-    raw[USE_STAND_INS] = names
+    raw[USE_FALLBACKS] = names
 
 
 def changed_recipe(recipe: Recipe, overrides: dict[str, Any], where: str) -> Recipe:

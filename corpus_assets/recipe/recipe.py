@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
+from catalog.figures import counted
 from catalog.formats.manifest import Group
 from corpus_assets.clean.clean_text import CleanTextSettings
 from corpus_assets.core.errors import RecipeError
@@ -82,14 +83,16 @@ class DriftSettings(Settings):
     )
     previous: int = Field(default=3, ge=1, description="how many snapshots before it count")
     min_documents: int = Field(
-        default=200, ge=1, description="with fewer kept documents on either side nothing is said"
+        default=200,
+        ge=1,
+        description="with fewer kept documents on either side the check is skipped",
     )
 
 
 class ReviewRule(Settings):
     """When people's judgements let a version be released."""
 
-    min_judged: int = Field(default=100, ge=1, description="so many records have to be judged")
+    min_judged: int = Field(default=100, ge=1, description="number of records that must be judged")
     max_disagreement: float = Field(
         default=0.1,
         ge=0,
@@ -121,10 +124,12 @@ class TakedownSettings(Settings):
     window_minutes: float = Field(
         default=0.0,
         ge=0,
-        description="the sensor starts a run when the oldest request has waited so long",
+        description="the sensor starts a run when the oldest request has waited this long",
     )
     max_batch: int = Field(
-        default=1000, ge=1, description="or when so many requests wait, whatever the window"
+        default=1000,
+        ge=1,
+        description="or when this many requests are pending, regardless of the window",
     )
     keep_revoked: bool = Field(
         default=False,
@@ -170,11 +175,11 @@ class LanguageModel(Settings):
         return self
 
 
-ALL = "all"  # every stand-in of a recipe
-USE_STAND_INS = "use_stand_ins"
+ALL = "all"  # every fallback of a recipe
+USE_FALLBACKS = "use_fallbacks"
 
 
-class StandIn(Settings):
+class Fallback(Settings):
     """What a recipe does without some of its models, where the user asks for it."""
 
     instead_of: tuple[str, ...] = Field(
@@ -267,11 +272,11 @@ class Recipe(Settings):
         ge=0,
         description="how many files of sources may be skipped (`sources.skip_files`) in a version",
     )
-    stand_ins: dict[Name, StandIn] = Field(
-        default={}, description="by name; each is used only where `use_stand_ins` names it"
+    fallbacks: dict[Name, Fallback] = Field(
+        default={}, description="by name; each is used only where `use_fallbacks` names it"
     )
-    use_stand_ins: tuple[str, ...] = Field(
-        default=(), description="names of stand-ins; `[all]`, or `--stand-ins`: all of them"
+    use_fallbacks: tuple[str, ...] = Field(
+        default=(), description="names of fallbacks; `[all]`, or `--fallbacks`: all of them"
     )
 
     @model_validator(mode="before")
@@ -295,11 +300,11 @@ class Recipe(Settings):
         for what, listed in (("source", [s.name for s in self.sources]), ("snapshot", names)):
             twice = sorted({name for name in listed if listed.count(name) > 1})
             if twice:
-                raise ValueError(f"sources: {what} {twice[0]} stands there twice; rename one")
-        for name in set(self.use_stand_ins) - set(self.stand_ins):
+                raise ValueError(f"sources: duplicate {what} {twice[0]}; rename one")
+        for name in set(self.use_fallbacks) - set(self.fallbacks):
             raise ValueError(
-                f"use_stand_ins: the recipe has no stand-in {name}; known: "
-                f"{', '.join(self.stand_ins) or 'none'}"
+                f"use_fallbacks: the recipe has no fallback {name}; known: "
+                f"{', '.join(self.fallbacks) or 'none'}"
             )
         if self.calibrate_on == ():
             raise ValueError("calibrate_on is empty; name a snapshot, or leave it out to use all")
@@ -344,9 +349,9 @@ class Recipe(Settings):
             )
         if len(self.skipped_files) > self.max_failed_parts:
             raise ValueError(
-                f"max_failed_parts: {len(self.skipped_files)} files of sources are skipped and "
-                f"{self.max_failed_parts} may be; allow more, or let `corpus parts unskip` have them "
-                "tried again"
+                f"max_failed_parts: {counted(len(self.skipped_files), 'source file')} skipped and "
+                f"{self.max_failed_parts} allowed; allow more, or retry them with `corpus parts "
+                "unskip`"
             )
         self.mixture.check_domains(domains)
         self.mixture.check_axis("source", [source.name for source in self.sources])
@@ -357,7 +362,7 @@ class Recipe(Settings):
         if self.perplexity is not None:
             self.perplexity.check_needs(self.signals.needs())
         elif any(need.startswith(MODEL) for need in self.signals.needs()):
-            raise ValueError("perplexity: a signal family needs it; say which models there are")
+            raise ValueError("perplexity: a signal family needs it; list its models")
         for whose, tiers in self._tiers().items():
             known = self.mixture.weights("tier")
             unrated = [tier for tier in tiers if tier not in known]
@@ -490,9 +495,9 @@ class Recipe(Settings):
         sentences = (cut.family() for cut in self.clean_text.sentences)
         return (*self.signals.families, *sentences)
 
-    def stand_ins_in_use(self) -> dict[str, str]:
-        """Return the stand-ins that take the place of models, each with what they stand in for."""
-        return {name: ", ".join(self.stand_ins[name].instead_of) for name in self.use_stand_ins}
+    def fallbacks_in_use(self) -> dict[str, str]:
+        """Return the fallbacks that take the place of models, each with what they stand in for."""
+        return {name: ", ".join(self.fallbacks[name].instead_of) for name in self.use_fallbacks}
 
     @property
     def skipped_files(self) -> list[str]:
@@ -507,25 +512,25 @@ class Recipe(Settings):
     def caveats(self) -> list[str]:
         """Say for people what is not the real thing, and what is left out."""
         lines = [
-            f"stand-in: {name} takes the place of {models}; this is not the published recipe"
-            for name, models in self.stand_ins_in_use().items()
+            f"fallback: {name} replaces {models}; this is not the published recipe"
+            for name, models in self.fallbacks_in_use().items()
         ]
         if skipped := self.skipped_files:
             named = ", ".join(skipped[:SHOWN_FILES]) + (", ..." * (len(skipped) > SHOWN_FILES))
-            lines.append(f"skipped: {len(skipped)} files of sources gave no document ({named})")
+            lines.append(f"skipped: {counted(len(skipped), 'source file')} ({named})")
         return lines
 
-    def or_stand_in(self, model: str) -> str:
-        """Say, where an absent model has a stand-in, how to build with that."""
-        if any(model in each.instead_of for each in self.stand_ins.values()):
-            return "; or add `--stand-ins` to build with the recipe's stand-in for it"
+    def or_fallback(self, model: str) -> str:
+        """Say, where an absent model has a fallback, how to build with that."""
+        if any(model in each.instead_of for each in self.fallbacks.values()):
+            return "; or add `--fallbacks` to build with the recipe's fallback for it"
         return ""
 
     def identity(self) -> dict[str, Any]:
         body = super().identity()
-        del body["stand_ins"], body["use_stand_ins"]  # what they change is in its place
-        if self.use_stand_ins:
-            body["stand_ins"] = self.stand_ins_in_use()
+        del body["fallbacks"], body["use_fallbacks"]  # what they change is in its place
+        if self.use_fallbacks:
+            body["stand_ins"] = self.fallbacks_in_use()  # the key that locks and digests have
         del body["drift"]  # it judges what comes out, and changes nothing of it
         del body["gate"], body["evidence"]  # as `drift`
         del body["crawl_check"]

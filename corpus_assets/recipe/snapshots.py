@@ -59,7 +59,7 @@ def load_with_added(
         names = ", ".join(each.snapshot for each in added)
         raise RecipeError(
             f"{error}; the recipe holds without the snapshots that were added to it ({names}): "
-            f"`corpus snapshots remove {path} NAME` takes one out"
+            f"`corpus snapshots remove {path} NAME` removes one"
         ) from error
 
 
@@ -110,7 +110,7 @@ def merge_added(raw: dict[str, Any], added: Iterable[AddedSnapshot]) -> None:
         if entry is None or not isinstance(entry.get("crawl"), dict):
             raise RecipeError(
                 f"snapshot {each.snapshot} was added to the crawl source {each.source}, which the "
-                "recipe does not have any more; put it back, or take the snapshot out with "
+                "recipe does not have any more; restore it, or remove the snapshot with "
                 "`corpus snapshots remove`"
             )
         snapshots = entry.get("snapshots") or {}

@@ -16,7 +16,7 @@ from typing import Any
 from corpus_assets.core.errors import MissingExtra, RecipeError
 from corpus_assets.scrub.recognizers import Found
 
-INSTALL = "install it with `pip install 'corpus-assets[presidio]'`, or take it out of the recipe"
+INSTALL = "install it with `pip install 'corpus-assets[presidio]'`, or remove it from the recipe"
 
 
 def recognizer(

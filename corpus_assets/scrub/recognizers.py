@@ -83,7 +83,7 @@ def _function(engine: str) -> Callable[..., Recognizer]:
     module, colon, name = target.partition(":")
     if not colon or not re.fullmatch(r"[\w.]+", module):
         raise RecipeError(
-            f"clean_text.scrub.recognizers: {engine!r} is no entry point of {GROUP} and not "
+            f"clean_text.scrub.recognizers: {engine!r} is neither an entry point of {GROUP} nor "
             "`module:function`"
         )
     try:
@@ -91,6 +91,6 @@ def _function(engine: str) -> Callable[..., Recognizer]:
     except (ImportError, AttributeError) as error:
         raise MissingExtra(
             f"clean_text.scrub.recognizers: {engine} cannot be loaded ({error}); install the "
-            "package that holds it, or take it out of the recipe"
+            "package that provides it, or remove it from the recipe"
         ) from error
     return function

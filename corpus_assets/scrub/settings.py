@@ -73,7 +73,7 @@ class RecognizerSettings(Settings):
     def _kinds_are_its_own(self) -> "RecognizerSettings":
         for kind in self.kinds:
             if not kind.replace("_", "").isalnum() or kind != kind.lower():
-                raise ValueError(f"{kind!r} is no name for a kind; use small letters and _")
+                raise ValueError(f"{kind!r} is not a valid kind; use lowercase letters and _")
             if kind in KINDS:
                 raise ValueError(f"the kind {kind} is found by rules; leave it out here")
         return self
@@ -92,9 +92,7 @@ class ScrubSettings(Settings):
     )
     credit_cards: Action = Field(default="replace", description="numbers of payment cards")
     ibans: Action = Field(default="replace", description="numbers of bank accounts")
-    national_ids: Action = Field(
-        default="replace", description="numbers by which states know people"
-    )
+    national_ids: Action = Field(default="replace", description="national identification numbers")
     api_keys: Action = Field(default="replace", description="keys and tokens of known services")
     private_keys: Action = Field(default="replace", description="private keys in PEM form")
     secrets: Action = Field(
@@ -104,7 +102,7 @@ class ScrubSettings(Settings):
         default={}, description="domains and what is different there, e.g. `code: {phones: false}`"
     )
     placeholders: dict[str, str] = Field(
-        default={}, description="what stands in the place of a kind, where it is not `<kind>`"
+        default={}, description="replacement text of a kind, if not `<kind>`"
     )
     max_findings: int | None = Field(
         default=None, ge=0, description="a document with more findings is dropped; null: none is"
@@ -123,12 +121,14 @@ class ScrubSettings(Settings):
                 )
         for region in self.phone_regions:
             if not is_region(region):
-                raise ValueError(f"phone_regions: {region!r} is no country; write `US`, `DE`, ...")
+                raise ValueError(
+                    f"phone_regions: {region!r} is not a country; write `US`, `DE`, ..."
+                )
         known = {*KINDS, *(kind for entry in self.recognizers for kind in entry.kinds)}
         unknown = sorted(set(self.placeholders) - known)
         if unknown:
             raise ValueError(
-                f"placeholders: {unknown[0]} is no kind; known: {', '.join(sorted(known))}"
+                f"placeholders: {unknown[0]} is not a kind; known: {', '.join(sorted(known))}"
             )
         return self
 

@@ -67,7 +67,7 @@ def _read(path: Path) -> Iterator[bytes]:
         found = _HASH.match(stripped)
         if found is None:
             raise SourceError(
-                f"{path} line {number}: not a SHA-256 in hex (64 digits); write one a line"
+                f"{path} line {number}: not a SHA-256 in hex (64 digits); write one per line"
             )
         yield bytes.fromhex(found.group())
 

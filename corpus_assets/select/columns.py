@@ -368,9 +368,9 @@ def _at_share(chosen: Ranked, rows: Codes, asked: Share, of: str) -> Cut:
     if flat is not None:
         raise RecipeError(
             f"{asked.key}: {asked.signal} is flat or saturated{of}: the cutoff for "
-            f"{asked.share:.1%} falls where {flat}; it would be drawn by lot which of them go: "
-            "train or choose a model that tells them apart, or ask for a share that the score can "
-            "tell"
+            f"{asked.share:.1%} falls where {flat}; which of them to drop would be random: "
+            "train or choose a model that separates them, or ask for a share that the score can "
+            "resolve"
         )
     return Cut(float(str(value)), float(str(ties[order[rank]])) if is_split else 0.0)
 

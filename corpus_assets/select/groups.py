@@ -37,7 +37,7 @@ def _makes_sense(group_by: dict[str, Values]) -> dict[str, Values]:
         )
         twice = [label for label, n in Counter(labels).items() if n > 1]
         if twice:
-            raise ValueError(f"{axis}: {twice[0]!r} stands there twice")
+            raise ValueError(f"{axis}: duplicate value {twice[0]!r}")
     return group_by
 
 

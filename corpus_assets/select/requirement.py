@@ -34,7 +34,7 @@ class Requirement:
             for word, value in ((least, self.min), (most, self.max))
             if value is not None
         ]
-        lot = f"; of equals {1 - self.tie:.0%} by lot" if self.tie else ""
+        lot = f"; of ties {1 - self.tie:.0%} at random" if self.tie else ""
         return ", ".join(ends) + (f" (cutoff {self.cutoff}{lot})" if self.cutoff else "")
 
 

@@ -58,8 +58,8 @@ class LanguageBounds(Bounds):
     languages_from: LanguageTable | None = Field(
         default=None,
         exclude=True,
-        description="a file with `languages`: its path, or its path and columns; what stands "
-        "in `languages` wins",
+        description="a file with `languages`: its path, or its path and columns; `languages` "
+        "takes precedence",
     )
 
 
@@ -248,7 +248,7 @@ class TierSettings(Settings):
         ge=2,
         le=100,
         exclude=True,
-        description="instead of names and shares: so many tiers of equal shares, `q20` (the best) "
+        description="instead of names and shares: number of tiers of equal shares, `q20` (the best) "
         "to `q01`; `mixture.curve` gives them multipliers",
     )
     names: tuple[Name, ...] = Field(min_length=1)
@@ -279,7 +279,7 @@ class TierSettings(Settings):
         if not isinstance(n, int) or not 2 <= n <= 100:
             return raw  # none, or refused by the field
         if {"names", "shares", "bounds"} & set(raw):
-            raise ValueError("`buckets` stand for names and shares; say one of them")
+            raise ValueError("`buckets` replaces names and shares; set only one of them")
         return raw | {"names": bucket_names(n), "shares": (1 / n,) * n}
 
     @model_validator(mode="after")
@@ -310,7 +310,7 @@ class TierSettings(Settings):
                 if (one <= other) if falling else (one >= other):
                     raise ValueError(
                         f"bounds must {'fall' if falling else 'rise'}, as the best tier is the "
-                        f"first: {one:g} stands before {other:g}"
+                        f"first: {one:g} comes before {other:g}"
                     )
         return self
 
@@ -333,7 +333,7 @@ class SelectionSettings(Settings):
         default=0.5,
         ge=0,
         le=1,
-        description="share of a language's documents from which on a check warns that one rule "
+        description="share of a language's documents above which a check warns that one rule "
         "drops too many of them; changes nothing of what comes out",
     )
 

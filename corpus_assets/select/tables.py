@@ -100,7 +100,7 @@ def _csv(text: str, spec: LanguageTable, key: str) -> dict[str, dict[str, Any]]:
     for row in reader:
         language = (row.pop(spec.language) or "").strip()
         if not language or language in rows or None in row:
-            twice = f": {language!r} stands there twice" if language in rows else " is damaged"
+            twice = f": duplicate language {language!r}" if language in rows else " is damaged"
             raise RecipeError(f"{key}: line {reader.line_num}{twice}; correct the file")
         rows[language] = {name: (value or "").strip() for name, value in row.items()}
     return rows

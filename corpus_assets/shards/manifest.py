@@ -23,6 +23,6 @@ def load_manifest(path: Path) -> Manifest:
     except OSError as error:
         raise ShardError(
             f"{path.name} cannot be read ({error.strerror}); give the path of a version's manifest; "
-            "of a version that a takedown replaced, `catalog versions` names the one in its place"
+            "of a version that a takedown replaced, `catalog versions` shows its replacement"
         ) from error
     return parse_manifest(content, path.name)

@@ -94,7 +94,7 @@ class MixtureSettings(AxisWeights):
     `temperature` is given."""
     temperature: Temperature | None = None
     """Computes the ratios of domains: (tokens)^(1 / temperature). 1 is by size, more is more equal;
-    weights of a phase stand beside shares that sum to 1."""
+    weights of a phase are compared with shares that sum to 1."""
     source_temperature: Temperature = 1.0
     """Inside a domain a source counts with (tokens)^(1 / source_temperature), not with its tokens."""
     language_temperature: Temperature | None = Field(
@@ -140,7 +140,7 @@ class MixtureSettings(AxisWeights):
         description="`max_epochs` of other labels: axis -> value -> epochs",
     )
     max_epochs_by_group: dict[str, Epochs] = Field(
-        default={}, description="`max_epochs` of `DOMAIN/TIER`, whatever the others say"
+        default={}, description="`max_epochs` of `DOMAIN/TIER`, overrides the others"
     )
 
     @model_validator(mode="before")

@@ -51,7 +51,7 @@ class Order:
             dtype=np.int64,
         ).reshape(len(phases), len(self.group_ids))
         if (self._counts.sum(axis=1) != block_samples).any():
-            raise ShardError(f"every phase must draw {block_samples} samples a block")
+            raise ShardError(f"every phase must draw {block_samples} samples per block")
         if (self._counts.astype(bool) & (self._sizes == 0)).any():
             raise ShardError("a phase draws from a group without samples; rebuild the manifest")
         blocks = np.array([phase.blocks for phase in phases], dtype=np.int64)

@@ -156,7 +156,7 @@ def lay(lengths: Ints, settings: PackSettings) -> Layout:
     Ten million documents take about a second and half a gigabyte.
     """
     if len(lengths) >= 2**31:
-        raise ShardError(f"{len(lengths)} documents do not fit one shard; use more shards")
+        raise ShardError(f"too many documents for one shard ({len(lengths):,}); use more shards")
     kernel = lay_best_fit if settings.packing == "best_fit" else lay_end_to_end
     columns = kernel(np.ascontiguousarray(lengths, np.int64), settings.seq_len)
     document, sample, offset, length, within = columns
@@ -165,7 +165,7 @@ def lay(lengths: Ints, settings: PackSettings) -> Layout:
 
 def _check_shard_count(n_shards: int) -> None:
     if n_shards < 1:
-        raise ShardError(f"{n_shards} shards cannot hold documents; a group needs one or more")
+        raise ShardError(f"a group needs one shard or more, not {n_shards}")
 
 
 def _key(purpose: str, seed: int) -> bytes:

@@ -263,7 +263,7 @@ def _check_idx(path: Path, header: ShardHeader) -> None:
     if (version, code) != expected or documents != header.documents + 1:
         raise ShardError(
             f"{path.name} does not fit its header: version {version}, type {code}, "
-            f"{documents - 1} documents; rebuild the shard"
+            f"documents: {documents - 1}; rebuild the shard"
         )
     if header.idx.bytes != shard_index.HEAD.size + 12 * sequences + 8 * documents:
         raise ShardError(

@@ -363,7 +363,7 @@ def refuse_lossy(definition: dict[str, Any]) -> None:
         )
     if definition.get("normalizer") is not None:
         raise ModelError(
-            "tokenizer has a normalizer, so tokens would not lead back to the text; remove it "
+            "tokenizer has a normalizer, so tokens could not be traced to the text; remove it "
             'from a copy of the file (`"normalizer": null`) and pin that'
         )
     if "Metaspace" in _step_types(definition.get("pre_tokenizer")):

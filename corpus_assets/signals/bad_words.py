@@ -29,7 +29,7 @@ class BadWords(WordBreaks, SignalFamily):
     family: Literal["bad_words"] = "bad_words"
     words: tuple[str, ...] = Field(default=(), description="the list, or more entries of it")
     word_lists: tuple[str, ...] = Field(
-        default=(), description="UTF-8 files with one entry a line; # begins a comment line"
+        default=(), description="UTF-8 files with one entry per line; # begins a comment line"
     )
     inside_words: bool = Field(default=False, description="find entries inside longer words too")
 
@@ -60,6 +60,6 @@ def read_word_list(path: Path) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path} is no readable UTF-8 word list: {error}") from error
+        raise ModelError(f"{path} is not a readable UTF-8 word list: {error}") from error
     stripped = (line.strip() for line in lines)
     return [line for line in stripped if line and not line.startswith("#")]

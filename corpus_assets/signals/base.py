@@ -116,6 +116,6 @@ def model_path(models: Mapping[str, Path], name: str, family: str) -> Path:
     if name not in models:
         raise ModelError(
             f"the signal family {family!r} needs the model {name!r} and was given "
-            f"{sorted(models) or 'none'}: fetch or train it, or take the family out of the recipe"
+            f"{sorted(models) or 'none'}: fetch or train it, or remove the family from the recipe"
         )
     return models[name]

@@ -42,7 +42,7 @@ class ReadsTexts(WordBreaks):
     )
     text: Reading = Field(
         default="words",
-        description="`words`: small letters, punctuation apart; `plain`: as it is, on one line",
+        description="`words`: lowercase, punctuation split off; `plain`: as it is, on one line",
     )
     max_chars: int | None = Field(
         default=MAX_CHARS, ge=1, description="read of each text, in training too; null: all"

@@ -50,7 +50,7 @@ class EmbeddingScore(SignalFamily):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if self.model and self.folder:
-            raise ValueError("say either `model` or `folder`")
+            raise ValueError("set either `model` or `folder`")
         return self
 
     def identity(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Transformers:
         except ImportError as error:
             raise ModelError(
                 f"the signal family 'embedding_score' needs the library {error.name}, which is not "
-                "installed: `pip install transformers torch`, or take the family out of the recipe"
+                "installed: `pip install transformers torch`, or remove the family from the recipe"
             ) from error
         self._torch: Any = torch
         self._max_tokens = max_tokens

@@ -43,7 +43,7 @@ class Ensemble(SignalFamily):
     scores: tuple[str, ...] = Field(
         default=("quality_score",),
         min_length=1,
-        description="columns of families before it; higher is better in all",
+        description="columns of families before it; in each, higher is better",
     )
     buckets: int = Field(default=20, ge=2, le=100)
     max_documents: int = Field(

@@ -186,7 +186,7 @@ def _mapped(path: str, mtime_ns: int, n_bytes: int) -> pa.RecordBatch:
     try:
         return pa.ipc.open_file(pa.memory_map(path)).get_batch(0)
     except (pa.ArrowException, OSError, IndexError) as error:
-        raise ModelError(f"{path} is no import: bring it in again") from error
+        raise ModelError(f"{path} is not an import: import it again") from error
 
 
 def to_bytes(table: pa.RecordBatch) -> bytes:
@@ -232,13 +232,13 @@ def find_import(store: Store, sha256: str) -> Import:
     path = f"{FOLDER}/{sha256}.json"
     if not store.exists(path):
         raise ModelError(
-            f"signals.families: no import has the digest {sha256}: bring the file in with `corpus "
+            f"signals.families: no import has the digest {sha256}: import the file with `corpus "
             "signals import`, or correct the recipe"
         )
     try:
         return Import(**read_sealed(store, path))
     except TypeError as error:
-        raise damaged(store, path, "does not say what an import is") from error
+        raise damaged(store, path, "does not describe an import") from error
 
 
 def imports(store: Store) -> Iterator[Import]:

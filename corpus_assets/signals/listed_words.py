@@ -34,7 +34,7 @@ class ListedWords(WordBreaks, SignalFamily):
     family: Literal["listed_words"] = "listed_words"
     lists: dict[str, tuple[str, ...]] = Field(
         default={},
-        description="languages and their UTF-8 files with one entry a line; # begins a comment line",
+        description="languages and their UTF-8 files with one entry per line; # begins a comment line",
     )
     without_spaces: tuple[str, ...] = Field(
         default=("zh", "ja", "th", "km", "lo", "my", "bo"),

@@ -243,8 +243,8 @@ def _load_kenlm(path: str, mtime_ns: int, n_bytes: int) -> Any:
     except (OSError, RuntimeError) as error:
         said = str(error).strip().splitlines()
         raise ModelError(
-            f"perplexity: {Path(path).name} is neither a model that KenLM can read nor one of "
-            f"ours ({said[0][:200] if said else 'no reason given'})"
+            f"perplexity: {Path(path).name} is neither a model that KenLM can read nor one "
+            f"trained by this package ({said[0][:200] if said else 'no reason given'})"
         ) from error
 
 
@@ -260,6 +260,4 @@ def _load_sentencepiece(path: str, mtime_ns: int, n_bytes: int) -> Any:
     try:
         return sentencepiece.SentencePieceProcessor(model_file=path)
     except (OSError, RuntimeError) as error:
-        raise ModelError(
-            f"perplexity: {Path(path).name} is no model that SentencePiece can read"
-        ) from error
+        raise ModelError(f"perplexity: {Path(path).name} is not a SentencePiece model") from error

@@ -21,6 +21,7 @@ from catalog.cli.terminal import escape
 from catalog.db.database import timestamp
 from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
+from catalog.figures import counted
 from catalog.formats.canonical import strict_json
 from catalog.formats.order_book import SIGNATURE
 from catalog.takedown.book import deliver, expect_book
@@ -195,20 +196,20 @@ def _copies(
 # The certificate as a page for the person who asked: plain words first, then proof.
 
 ASKED = {
-    "url": "the page at the address",
-    "url_prefix": "all pages whose address begins with",
+    "url": "the page at the URL",
+    "url_prefix": "all pages whose URL starts with",
     "domain": "the whole site",
     "doc_id": "the document",
     "text_id": "the text with the id",
     "text_sha256": "the text with the SHA-256",
 }
 HELD = {
-    "url_key": "the address",
-    "url_prefix": "every address that begins so",
+    "url_key": "the URL",
+    "url_prefix": "every URL that starts with it",
     "host": "the site with its subdomains",
     "doc_id": "the documents named here",
     "text_id": "exact copies of the text",
-    "near_text": "near copies of the text, under any address",
+    "near_text": "near duplicates of the text, under any URL",
 }
 STYLE = (
     ".lead{font-size:1.1rem;border-left:4px solid #2d6a4f;padding:.3rem 0 .3rem 1rem}"
@@ -237,22 +238,19 @@ def _lead(body: Mapping[str, Any]) -> str:
     count, left, copies = len(body["documents"]), len(body["files"]["left"]), body["copies"]
     if not count:
         text = (
-            "Nothing was removed: nothing that was asked for stood in any version of the corpus. "
-            "The order is kept: it will not be taken in later either."
+            "Nothing was removed: no version of the corpus contained what was requested. The "
+            "suppression remains in force: it will not be ingested later either."
         )
     else:
         text = f"{_were(count, 'document')} removed{_copies_in_short(copies)}"
     strange = len(_strange(body))
     if strange:
         text += (
-            f" <b>This is not finished: {_were(strange, 'other file')} found to hold the text, "
-            "surely or possibly</b>; named below with what to do."
+            f" <b>This is not finished: {_were(strange, 'other file')} found that hold or may hold "
+            "the text</b>; listed below with what to do."
         )
     if left:
-        text += (
-            f" <b>This is not finished: {left} {'file' if left == 1 else 'files'} could not be "
-            "deleted.</b>"
-        )
+        text += f" <b>This is not finished: {counted(left, 'file')} could not be deleted.</b>"
     return f'<p class="lead{" open" if left or copies or strange else ""}">{text}</p>'
 
 
@@ -261,7 +259,7 @@ def _copies_in_short(copies: Sequence[Mapping[str, Any]]) -> str:
     exact = sum(copy["exact"] for copy in copies)
     near = [copy for copy in copies if not copy["exact"]]
     said = (
-        f"; the same text stands under {exact} other {'address' if exact == 1 else 'addresses'}"
+        f"; the same text is found under {counted(exact, 'other URL')}"
         if exact
         else "; no exact copy of the text was found in what is left"
     )
@@ -276,14 +274,18 @@ def _copies_in_short(copies: Sequence[Mapping[str, Any]]) -> str:
         which = "" if promoted == len(used) else f" ({promoted} of these)"
         said += (
             f"{which}, where this takedown put {'it' if promoted == 1 else 'them'}, since the "
-            "removed document no longer stands for it"
+            "removed document no longer represents it"
         )
-    more = " The request does not cover copies; below is how to ask for them." if copies else ""
+    more = (
+        " The request does not cover copies; see below how to request their removal."
+        if copies
+        else ""
+    )
     return f"{said}.{more}"
 
 
 def _remain(count: int, one: str, many: str) -> str:
-    return f"{count} {one} remains" if count == 1 else f"{count} {many} remain"
+    return f"{counted(count, one, many)} {'remains' if count == 1 else 'remain'}"
 
 
 def _are(count: int) -> str:
@@ -309,30 +311,31 @@ def _done(body: Mapping[str, Any]) -> str:
         return "<p>No version of the corpus held it, so no version had to be changed.</p>"
     changed = "".join(
         f"<li>Version <b>{escape(change['before'])}</b> was withdrawn from use. Version "
-        f"<b>{escape(change['after'])}</b> takes its place: {change['documents_after']} documents "
-        f"for training where there were {change['documents_before']}. "
-        f"{_were(len(change['shards']), 'file', 'of training data')} written anew, "
-        f"{change['shared_shards']} did not hold it and are unchanged.</li>"
+        f"<b>{escape(change['after'])}</b> replaces it, with "
+        f"{counted(change['documents_after'], 'training document')} instead of "
+        f"{change['documents_before']:,}. "
+        f"{_were(len(change['shards']), 'file', 'of training data')} rebuilt, "
+        f"{change['shared_shards']:,} did not contain it and are unchanged.</li>"
         for change in body["versions"]
     )
     return (
         f"<ul>{changed}</ul>{_deleted(body['files'])}{_cleared(body)}<p>The new versions are, byte for byte, what "
-        f"they would be had the documents never been taken in.</p>{_clusters(body['clusters'])}"
+        f"they would be had the documents never been ingested.</p>{_clusters(body['clusters'])}"
     )
 
 
 def _deleted(files: Mapping[str, Any]) -> str:
     if files["outcome"] == "kept":
         return (
-            "<p>The files of the withdrawn versions are kept for now, out of use, as the recipe "
-            "asks; the operator's next collection deletes them.</p>"
+            "<p>The files of the withdrawn versions are kept for now, unused, as the recipe "
+            "asks; the operator's next garbage collection deletes them.</p>"
         )
     gone = (
         f"<p>{_were(len(files['deleted']), 'file')} deleted, which only the withdrawn versions "
-        "used; the store was looked at afterwards, and they are not there.</p>"
+        "used; the store was checked afterwards, and they are gone.</p>"
     )
     gone += _table(
-        "Copies that commands had written, deleted", ("copy",), [(p,) for p in files["copies"]]
+        "Deleted copies that commands had written", ("copy",), [(p,) for p in files["copies"]]
     )
     if not files["left"]:
         return gone
@@ -349,7 +352,7 @@ def _cleared(body: Mapping[str, Any]) -> str:
         return ""
     answered = [node for node in nodes if node["files"] is not None]
     silent = [(node["node"],) for node in nodes if node["files"] is None]
-    said = f"{len(answered)} of {len(nodes)} machines that help with the work deleted their copies"
+    said = f"{len(answered)} of {counted(len(nodes), 'worker machine')} deleted their copies"
     return f"<p>{said}.</p>" + _table(
         "Machines that did not answer, and may hold copies", ("machine",), silent, is_open=True
     )
@@ -361,28 +364,28 @@ def _clusters(changes: Sequence[Mapping[str, Any]]) -> str:
     promoted = sum(bool(change["promoted"]) for change in changes)
     split = sum(len(change["kept_after"]) > 1 for change in changes)
     empty = sum(not change["members_left"] for change in changes)
-    groups = "1 group" if len(changes) == 1 else f"{len(changes)} groups"
-    said = [f"The documents stood in {groups} of near-identical documents"]
+    groups = counted(len(changes), "duplicate cluster")
+    said = [f"The documents were members of {groups}"]
     if empty:
-        said.append(f"nothing is left of {empty}")
+        said.append(f"{empty} have no members left")
     if promoted:
-        said.append(f"in {promoted} another member now stands for the rest")
+        said.append(f"in {promoted} another member is now kept")
     if split:
-        said.append(f"{split} fell apart")
+        said.append(f"{split} were split")
     return f"<p>{'; '.join(said)}.</p>"
 
 
 def _searched(body: Mapping[str, Any]) -> str:
     search = body["search"]
     if search is None:
-        return "<p>There was nothing to search for: nothing stored held it.</p>"
+        return "<p>There was nothing to search for: no stored file contained it.</p>"
     return (
         f"<p>After the deletion, {search['texts']:,} stored texts and {search['tokens']:,} tokens of "
         "training data were searched for the removed text, whole and in runs of 13 words.</p><dl>"
-        f"<dt>Exact copies</dt><dd><b>{search['exact']}</b> places</dd>"
+        f"<dt>Exact copies</dt><dd><b>{search['exact']}</b></dd>"
         f"<dt>Similar texts</dt><dd><b>{search['similar']}</b> documents share at least 30% of its "
         "13-word runs: copies with changes, or long quotations</dd>"
-        f"<dt>Other files</dt><dd>{search['files']:,} files, all that the operator's system keeps "
+        f"<dt>Other files</dt><dd>{counted(search['files'], 'file')}, all that the operator's system keeps "
         "beside them (caches, records, logs, temporary files), opened and searched: "
         f"<b>{len(_strange(body))}</b> hold the text, or may</dd></dl>"
         + _table(
@@ -414,9 +417,9 @@ def _may_remain(body: Mapping[str, Any]) -> str:
     items = "".join(f"<li>{one}</li>" for one in said)
     pinned = [(name, held) for name, held in sorted(body["models"].items())]
     return (
-        f"<p>This certificate does not speak of:</p><ul>{items}</ul>"
-        + ("<p>What the corpus learned once is not learned again.</p>" if pinned else "")
-        + _table("What learned parts may still hold", ("part", "may hold"), pinned, is_open=True)
+        f"<p>This certificate does not cover:</p><ul>{items}</ul>"
+        + ("<p>Trained parts are not retrained.</p>" if pinned else "")
+        + _table("What trained parts may still hold", ("part", "may hold"), pinned, is_open=True)
     )
 
 
@@ -437,16 +440,16 @@ def _copies_section(body: Mapping[str, Any]) -> str:
         for copy in copies
     ]
     how = (
-        "The request covers near copies only where nearly all of the wording agrees. To have these "
-        "removed too, ask for their addresses or document ids"
+        "The request covers near duplicates only where nearly all of the text agrees. To have these "
+        "removed too, request their URLs or document ids"
         if body["request"]["near_duplicates"]
-        else "The request names one place and not what is like it. To have these removed too, file "
-        "it again for near copies (<code>catalog takedown request ... --near-duplicates</code>), "
-        "or ask for their addresses or document ids"
+        else "The request does not cover near duplicates. To have these removed too, file it again "
+        "with near duplicates (<code>catalog takedown request ... --near-duplicates</code>), "
+        "or request their URLs or document ids"
     )
     return f"<p>{how} (<code>--url</code>, <code>--doc-id</code>).</p>" + _table(
         "Copies that remain",
-        ("address", "document", "13-word runs shared", "in the training data"),
+        ("URL", "document", "13-word runs shared", "in the training data"),
         rows,
         is_open=True,
     )
@@ -455,9 +458,9 @@ def _copies_section(body: Mapping[str, Any]) -> str:
 def _from_now_on(body: Mapping[str, Any]) -> str:
     held = [words for kind, words in HELD.items() if body["standing_orders"].get(kind)]
     if not held:
-        return "<p>No order stands: the request was withdrawn or holds nothing.</p>"
+        return "<p>Nothing is suppressed: the request was withdrawn or matches nothing.</p>"
     items = "".join(f"<li>{words}</li>" for words in held)
-    return f"<p>These are refused in every later delivery and build:</p><ul>{items}</ul>"
+    return f"<p>These are suppressed in every later snapshot and build:</p><ul>{items}</ul>"
 
 
 def _proof(body: Mapping[str, Any]) -> str:
@@ -491,14 +494,14 @@ def _trust(body: Mapping[str, Any]) -> str:
     if body["key_sha256"]:
         return (
             "The JSON file of the same name is signed, and holds the digest of this page. With it "
-            "and the operator's published key anybody can check both, without the corpus: "
+            "and the operator's public key anyone can check both, without the corpus: "
             "<code>catalog takedown verify FILE.json --public-key KEY.pub</code>. Each certificate "
             "signs its number and the digest of the one before it."
         )
     return (
         "Each certificate names the digest of the one before it, and the catalog records them all: "
-        "that shows damage, and changes by who can write to the catalog or the store alone. It is "
-        "not signed, so it does not show changes by who can write to both."
+        "that detects damage, and changes by anyone who can write to the catalog or the store alone. "
+        "It is not signed, so it does not detect changes by anyone who can write to both."
     )
 
 
@@ -522,5 +525,5 @@ def _table(
 
 def _were(count: int, noun: str, of: str = "", plural: str = "") -> str:
     """`1 file was`, `2 files of training data were`."""
-    named = " ".join(filter(None, [noun if count == 1 else plural or f"{noun}s", of]))
-    return f"{count} {named} {'was' if count == 1 else 'were'}"
+    named = " ".join(filter(None, [counted(count, noun, plural), of]))
+    return f"{named} {'was' if count == 1 else 'were'}"

@@ -758,7 +758,7 @@ def _snappy_frames(stream: IO[bytes]) -> Iterator[bytes]:
         elif kind == 1:
             yield body[4:]
         elif kind < 0x80:
-            raise ValueError("a chunk that may not be passed over")
+            raise ValueError("a chunk that must not be skipped")
 
 
 def _sized(data: bytes) -> Iterator[tuple[int, bytes, str]]:

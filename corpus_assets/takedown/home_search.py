@@ -36,6 +36,7 @@ import pyarrow as pa
 from catalog.copies import path_of
 from catalog.db.registry import Registry
 from catalog.db.rows import CopyRow
+from catalog.figures import counted
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.lock import Lock
 from corpus_assets.core.store import Store
@@ -168,7 +169,9 @@ class HomeSearch:
             self._shown[name] = found.shown
         if time.monotonic() - self._told > TELL_S:
             self._told = time.monotonic()
-            self.tell(f"searching the home: {self.files} files, {self.total_bytes / 2**30:.1f} GiB")
+            self.tell(
+                f"searching the home: {counted(self.files, 'file')}, {size(self.total_bytes)}"
+            )
 
     def holders_of(self, doc_ids: Collection[str], copied: Collection[str] = ()) -> list[Holder]:
         """Files that hold some of the documents.

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from catalog.db.registry import Registry
+from catalog.figures import counted
 from corpus_assets.core.store import LocalStore, Store
 from corpus_assets.takedown.contents import quoted
 
 DELETE = "delete it"
-SOURCE = "an original source file, which is no part of the corpus"
+SOURCE = "an original source file, which is not part of the corpus"
 MAX_NAMED = 3
 RECORDS = {
     "artifacts": "a stage's result: `corpus gc` deletes it once no live version uses it",
@@ -23,7 +24,7 @@ RECORDS = {
     "evidence": "a held-out set or a plan: plan the comparison without the document, then `corpus gc`",
     "order_book": "an entry of the order book, which is never deleted",
     "imports": "imported annotations: import them again without the document",
-    "sources": "a copy of a file that a recipe names: take the text out of that file and build again",
+    "sources": "a copy of a file that a recipe names: remove the text from that file and rebuild",
     "takedowns": "a takedown's note, which the run deletes when it ends",
     "versions": "a file of a version that is not live: `corpus gc` deletes it",
 }
@@ -114,7 +115,7 @@ def _in_database(what: str, values: Sequence[StoredValue]) -> str:
     named = "; ".join(f"{value}: {_how(value)}" for value in values[:MAX_NAMED])
     more = len(values) - MAX_NAMED
     return f"{what}: remove the words, not the file: {named}" + (
-        f"; and {more} more {'row' if more == 1 else 'rows'}" if more > 0 else ""
+        f"; and {counted(more, 'more row')}" if more > 0 else ""
     )
 
 

@@ -24,7 +24,7 @@ from catalog.db.processes import is_gone
 from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
 from catalog.errors import CatalogError, OrdersChanged
-from catalog.figures import counted
+from catalog.figures import counted, size
 from catalog.formats.store import Store as CatalogStore
 from catalog.takedown.book import recorded
 from catalog.takedown.certificates import broken_links
@@ -70,7 +70,7 @@ from corpus_assets.versions.removed import (
 MAX_NAMED = 5  # files in a request's error; the certificate has all
 CERTIFICATES = "certificates"
 """The step after all versions: deletion, search and proof."""
-MORE_CAME_IN = "takedowns came in: building again without what they name"
+MORE_CAME_IN = "new takedowns were filed: rebuilding without their documents"
 TAKEDOWN_NAME = re.compile(r"^(?P<base>.+)\.td(?P<number>\d+)$")
 
 Tell = Callable[[str], None]
@@ -119,36 +119,41 @@ def command(
     if outcome is None:
         click.echo("no takedown is pending")
         return 0
-    click.echo(f"took {outcome.documents} documents out for {len(outcome.requests)} requests")
+    click.echo(
+        f"removed {counted(outcome.documents, 'document')} "
+        f"({counted(len(outcome.requests), 'request')})"
+    )
     for change in outcome.changes:
         click.echo(
-            f"  {change.before} is revoked; {change.after} takes its place: "
-            f"{len(change.shards)} shards written anew, {change.shared_shards} shared"
+            f"  {change.before} revoked, replaced by {change.after}: "
+            f"{counted(len(change.shards), 'shard')} rebuilt, {change.shared_shards:,} reused"
         )
     if not outcome.changes:
-        click.echo("  no version held any of it; the orders stand for later snapshots")
+        click.echo("  no version affected; the suppression applies to later snapshots")
     if outcome.residue is not None:
         click.echo(
-            f"  searched {outcome.residue.texts} texts and {outcome.residue.tokens} tokens; "
-            f"exact copies left: {outcome.residue.exact}, near copies: {outcome.residue.similar}"
+            f"  searched {counted(outcome.residue.texts, 'text')} and "
+            f"{counted(outcome.residue.tokens, 'token')}; exact copies left: "
+            f"{outcome.residue.exact:,}, near duplicates: {outcome.residue.similar:,}"
         )
         if outcome.residue.exact or outcome.residue.similar:
             click.echo(
-                "  the certificates name them: ask with --near-duplicates to remove them too"
+                "  listed in the certificate; request again with --near-duplicates to remove them"
             )
         _tell_of_home(outcome.residue)
     if outcome.cleared:
         answered = [node for node in outcome.cleared if node.files is not None]
         files = sum(node.files or 0 for node in answered)
         click.echo(
-            f"  {len(answered)} of {len(outcome.cleared)} nodes deleted their copies of files: {files}"
+            f"  {len(answered)} of {counted(len(outcome.cleared), 'node')} deleted cached copies "
+            f"({counted(files, 'file')})"
         )
     if outcome.deletion.outcome == "kept":
-        click.echo("  revoked versions are kept, as the recipe says: `corpus gc` deletes them")
+        click.echo("  revoked versions kept, as the recipe asks; `corpus gc` deletes them")
     else:
-        click.echo(f"  {outcome.freed_bytes} bytes deleted")
+        click.echo(f"  freed {size(outcome.freed_bytes)}")
     for place in outcome.deletion.copies:
-        click.echo(f"  {place} deleted: a copy that held removed documents")
+        click.echo(f"  deleted {place}, a copy that contained removed documents")
     for path in outcome.deletion.left:
         click.echo(f"  {path} could not be deleted", err=True)
     for request, why in outcome.still_open.items():
@@ -164,7 +169,7 @@ def _tell_of_home(residue: Residue) -> None:
         click.echo(f"  {name} was not searched: {why}", err=True)
     originals = len(residue.holding) - len(holding)
     if originals:
-        click.echo(f"  {originals} original source files in the home hold removed texts")
+        click.echo(f"  {counted(originals, 'original source file')} in the home with removed texts")
 
 
 def _why_open(outcome: Outcome, holding: Sequence[Holder], found: Sequence[str]) -> str | None:
@@ -183,8 +188,8 @@ def _why_open(outcome: Outcome, holding: Sequence[Holder], found: Sequence[str])
     if not said:
         return None
     return (
-        f"{'; '.join(said)}. The certificate names them: mend that, then `catalog takedown run` "
-        "finishes the request"
+        f"{'; '.join(said)}. The certificate lists them: fix the cause and run `catalog takedown "
+        "run` again"
     )
 
 
@@ -296,7 +301,7 @@ class Takedowns:
             self.on_found(list(self.claimed), found)
         state = self.registry.orders_state()
         if self.registry.free_takedowns(1):
-            raise OrdersChanged("takedowns were filed while this run began")
+            raise OrdersChanged("takedowns were filed while this run was starting")
         check_artifact_rows(self.registry)
         live = [version.name for version in self.registry.versions() if version.status == "live"]
         choice = self.engine or EngineChoice(workers=1)
@@ -318,7 +323,7 @@ class Takedowns:
         session = enter(reopened)
         session.registry = self.registry
         if session.pipeline.suppressions.state != state:
-            raise OrdersChanged("takedowns were filed while this run began")
+            raise OrdersChanged("takedowns were filed while this run was starting")
         enter(build_lease(session))
         return Build(session, next_name(name), name)
 
@@ -423,8 +428,7 @@ class Takedowns:
             versions = ", ".join(sorted({row["version"] for row in left}))
             found = sorted({row["doc_id"] for row in left})
             raise CorpusError(
-                f"{len(found)} removed document{'s are' if len(found) > 1 else ' is'} still in "
-                f"{versions}: {', '.join(found[:MAX_NAMED])}. Nothing was certified and the "
+                f"{counted(len(found), 'removed document')} still in {versions}: {', '.join(found[:MAX_NAMED])}. Nothing was certified and the "
                 "requests stay open: request them by --doc-id as well, and run again"
             )
 
@@ -455,7 +459,7 @@ class Takedowns:
             cleared = tuple(engine.forget_copies())
         for node in cleared:
             if node.files is None:
-                self.tell(f"node {node.node} did not say that it deleted its copies of files")
+                self.tell(f"node {node.node} did not confirm that it deleted its copies of files")
         return cleared
 
     def _redact_imports(self, removed: pa.Table) -> None:
@@ -469,9 +473,9 @@ class Takedowns:
         gone = Suppressions.from_rows([*rows, *self._unshared(removed)])
         n = redact(self.store, lambda kind, keys: covered_keys(kind, keys, gone))
         if n:
-            self.tell(f"{n} rows of imported annotations deleted")
+            self.tell(f"deleted {counted(n, 'row')} of imported annotations")
         for path in forget_heldout(self.store, orders):
-            self.tell(f"{path} deleted: a document of this held-out set was taken down")
+            self.tell(f"deleted {path}: a document of this held-out set was taken down")
 
     def _unshared(self, removed: pa.Table) -> list[tuple[str, str]]:
         """Return addresses and texts of removed documents that no live document has: a row of an

@@ -57,7 +57,7 @@ def _is_digested(function: Callable[..., Any]) -> bool:
     if path in kernel_sources_set():
         return True
     if path.is_relative_to(PACKAGE):
-        raise RuntimeError(f"{path} holds a kernel; kernels stand in {', '.join(KERNEL_FILES)}")
+        raise RuntimeError(f"{path} contains a kernel; kernels belong in {', '.join(KERNEL_FILES)}")
     return False
 
 

@@ -55,18 +55,18 @@ class TokenizerSettings(Settings):
     `<|reserved_ID|>`; a name added at the end of the list takes the next slot and moves no id."""
     min_frequency: int = Field(default=2, ge=1)
     min_documents: int = Field(default=5, ge=1)
-    """A token of more than one byte stands in so many different texts of the sample, so that the
-    vocabulary spells nothing of a single document, a name say, that may be taken down later."""
+    """A token of more than one byte occurs in this many different texts of the sample, so that the
+    vocabulary spells no part of a single document, such as a name, that may be taken down later."""
     max_token_chars: int = Field(default=16, ge=1, le=MAX_RUN_CHARS)
-    """A token with a letter or digit in it has so many characters at most, the space before a word
+    """A token with a letter or digit in it has this many characters at most, the space before a word
     included; 16 as in SentencePiece (`max_sentencepiece_length`). Runs of white space and of
     punctuation may have 128."""
     scripts: tuple[Annotated[str, AfterValidator(known_script)], ...] | None = None
     """Scripts whose letters are merged; those of others stay bytes. Null: those that the sample is
     written in."""
     min_script_share: float = Field(default=0.01, ge=0, le=1)
-    """The sample is written in a script that makes so much of the letters in half of its texts of
-    a domain and language, or in which so many of these texts mostly are; 0: in every script."""
+    """The sample is written in a script that has this share of the letters in half of its texts of
+    a domain and language, or in which this share of these texts mostly is; 0: in every script."""
 
     @model_validator(mode="after")
     def _room_for_all(self) -> "TokenizerSettings":
@@ -119,7 +119,7 @@ class AuditSettings(Settings):
     on_failure: Literal["stop", "warn"] = Field(
         default="stop",
         description="`stop`: a build ends before any token is written, unless unused tokens are "
-        "all that is wrong; `warn`: it goes on, and the check `audit` warns",
+        "all that is wrong; `warn`: it continues, and the check `audit` warns",
     )
 
 
@@ -144,7 +144,7 @@ class TokenizerEntry(Settings):
     @model_validator(mode="after")
     def _one_way(self) -> "TokenizerEntry":
         if (self.train is None) == (self.pinned is None):
-            raise ValueError("say either `train` or `pinned`")
+            raise ValueError("set either `train` or `pinned`")
         if self.pinned is not None and self.sha256 is None:
             raise ValueError("a pinned tokenizer needs its `sha256`")
         eod, pad = self.special_names().values()

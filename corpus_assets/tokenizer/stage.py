@@ -250,19 +250,19 @@ def refuse_failed(pipeline: TokenizerPlanner) -> None:
         raise ModelError(
             f"the tokenizer fails its audit: {'; '.join(report['problems'])}. No tokens were "
             "written. Correct the recipe, or set tokenizer.audit.on_failure to warn and build "
-            "again: it is not trained anew"
+            "again: it is not retrained"
         )
 
 
 def _may_hold(recipe: Mapping[str, Any], name: str) -> str:
     train = recipe["tokenizer"].get("train")
     if train is None:
-        return "nothing of this corpus: it was trained elsewhere"
+        return "no text of this corpus: it was trained elsewhere"
     least = train.get("min_documents")
     if least is None:
-        return "pieces of words that stand in the sample it was trained on, readable"
+        return "pieces of words that occur in the sample it was trained on, readable"
     return (
-        f"pieces of words that stand in {least} or more different texts of the sample it was "
+        f"pieces of words that occur in {least} or more different texts of the sample it was "
         "trained on, readable; nothing longer or rarer"
     )
 

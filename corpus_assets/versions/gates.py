@@ -21,7 +21,7 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.versions.statistics import drift_checks
 
 MODELS = "models"
-STAND_INS = "stand_ins"
+FALLBACKS = "stand_ins"  # the name that the registry has
 UNASKED = "no models were asked for"
 EMPTY = "takedowns removed its last document"
 INHERITED_SHARE = 0.001
@@ -41,7 +41,7 @@ def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[
             for outcome in drift_checks(pipeline, snapshot)
         ]
         counted = [o for o in drift if settings.drift == "warnings" or not o.is_warning]
-        found.append(_gate(version, "drift", counted, "no snapshot is unlike those before it"))
+        found.append(_gate(version, "drift", counted, "no snapshot differs much from earlier ones"))
     if settings.audit:
         found.append(_audit_gate(pipeline, version))
     if settings.review is not None:
@@ -49,9 +49,9 @@ def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[
         empty = GateRow(version, REVIEW, False, None, rule.max_disagreement,
                         {"min_judged": rule.min_judged})  # fmt: skip
         found.append(decide(empty, ()))  # counted anew with every judgement
-    stand_ins = pipeline.recipe.stand_ins_in_use()
-    if stand_ins:
-        found.append(_stand_ins(version, stand_ins))
+    fallbacks = pipeline.recipe.fallbacks_in_use()
+    if fallbacks:
+        found.append(_fallbacks(version, fallbacks))
     message = UNASKED
     if asked is not None:
         message = f"not compared with {asked.baseline} yet: `corpus evidence gate {version}`"
@@ -71,15 +71,15 @@ def _audit_gate(pipeline: Pipeline, version: str) -> GateRow:
     return gate
 
 
-def _stand_ins(version: str, used: Mapping[str, str]) -> GateRow:
+def _fallbacks(version: str, used: Mapping[str, str]) -> GateRow:
     """Hold back a version that was made without models that its recipe is known by."""
     named = ", ".join(f"{name} (for {models})" for name, models in sorted(used.items()))
     message = (
-        f"built with stand-ins: {named}; install the models and build without --stand-ins, or "
+        f"built with fallbacks: {named}; install the models and build without --fallbacks, or "
         f"release it as it is: `catalog release {version} --override REASON`"
     )
     detail = {"outcome": "failed", "message": message}
-    return GateRow(version, STAND_INS, False, detail=detail)
+    return GateRow(version, FALLBACKS, False, detail=detail)
 
 
 def _gate(

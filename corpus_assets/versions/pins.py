@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.db.registry import Registry
+from catalog.figures import counted
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import canonical_json
@@ -36,12 +37,13 @@ class TakenOver:
     changed: tuple[str, ...] = ()  # pinned there too, but the recipe asks for another now
 
     def lines(self) -> list[str]:
-        """Say how many calibrations are from where, and which are resolved anew."""
+        """Show how many calibrations are reused from where, and which are recomputed."""
         found = [
-            f"calibrations: {n} of {where}" for where, n in Counter(self.origin.values()).items()
+            f"reused {counted(n, 'calibration')} from {where}"
+            for where, n in Counter(self.origin.values()).items()
         ]
         if self.changed:
-            found.append(f"calibrations: resolved anew are {named(self.changed)}")
+            found.append(f"recalibrated: {named(self.changed)}")
         return found
 
 

@@ -97,7 +97,7 @@ def publish(
     if not outcome.passed:
         raise CorpusError(
             f"version {version.name} is not published, documents are missing: {outcome.message}; "
-            "`corpus verify` a version made before, and report this: it is a fault of the program"
+            "this is a bug, please report it"
         )
     if version.is_empty and not replaces:
         raise CorpusError(
@@ -121,7 +121,7 @@ def _publish(
     path = f"{folder}/manifest.json"
     known = {row.name: row for row in registry.versions()}.get(version.name)
     if known is not None and known.manifest_sha256 != sha256_hex(version.manifest_bytes):
-        instead = f"is {known.status}, {known.superseded_by} stands in its place"
+        instead = f"is {known.status}, replaced by {known.superseded_by}"
         why = instead if known.superseded_by else "exists with other contents"
         raise CorpusError(
             f"version {known.name} {why}; "

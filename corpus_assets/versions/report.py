@@ -8,6 +8,7 @@ of any, so that the page of a version after a takedown has nothing of what was r
 from collections import Counter
 
 from catalog.cli.terminal import escape
+from catalog.figures import counted
 from catalog.formats.manifest import Manifest
 from corpus_assets.clean.stage import CUT_SENTENCES
 from corpus_assets.core import files
@@ -100,7 +101,7 @@ def _head(pipeline: Pipeline, manifest: Manifest) -> str:
         + f'<div class="big">{shown}</div>'
         "<p>A <i>record</i> is what a source delivered, a <i>document</i> a record that gave text. "
         "A share is of the row's own records or documents, unless its column says of what. Times and "
-        f"costs are no part of a version: <code>corpus report {escape(manifest.version)}</code> "
+        f"costs are not part of a version: <code>corpus report {escape(manifest.version)}</code> "
         "and <code>catalog serve</code> add them.</p>"
     )
 
@@ -191,7 +192,7 @@ def _languages(pipeline: Pipeline) -> str:
         for name in order
     ]  # fmt: skip
     heads = ("language", "documents", "share of the version's documents", "tokens",
-             "share of the version's tokens", "tokens a document")  # fmt: skip
+             "share of the version's tokens", "tokens per document")  # fmt: skip
     return "<p>Of kept documents.</p>" + horizontal_bars(bars[:SHOWN]) + table(heads, rows)
 
 
@@ -307,7 +308,7 @@ def _language_gate(pipeline: Pipeline) -> str:
         rows.append((snapshot, refused, sampled, wrong, _drop_rate(refused, sampled, wrong)))
     return (
         "<p>Pages refused by their roughly stripped text; a sample of them "
-        "was extracted all the same. A false drop gave text that the recipe wants.</p>"
+        "was extracted anyway. A false drop gave text that the recipe wants.</p>"
         + table(("snapshot", "refused", "sampled", "false drops", "false-drop rate"), rows)
     )
 
@@ -358,7 +359,7 @@ def _imported(pipeline: Pipeline) -> str:
         for f in families
     ]  # fmt: skip
     heads = ("import", "joined by", "columns", "documents with a row", "share")
-    return f"<p>Of {documents:,} documents.</p>" + table(heads, rows)
+    return f"<p>Of {counted(documents, 'document')}.</p>" + table(heads, rows)
 
 
 def _scrub(pipeline: Pipeline) -> str:
@@ -373,7 +374,10 @@ def _scrub(pipeline: Pipeline) -> str:
 
 
 def _tokens(manifest: Manifest) -> str:
-    rows = [(g.id, g.tokens, f"{g.tokens:,} in {len(g.shards)} shards") for g in manifest.groups]
+    rows = [
+        (g.id, g.tokens, f"{g.tokens:,} in {counted(len(g.shards), 'shard')}")
+        for g in manifest.groups
+    ]
     return horizontal_bars(rows)
 
 

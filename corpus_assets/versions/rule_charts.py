@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from catalog.cli.terminal import escape
+from catalog.figures import counted
 from corpus_assets.core import files
 from corpus_assets.core.store import read_output
 from corpus_assets.graph.pipeline import Pipeline
@@ -77,7 +78,7 @@ def _rules(pipeline: Pipeline, cutoffs: Cutoffs) -> str:
     ]
     more = table(("cutoff", "of", "value"), resolved[:MOST_CUTOFFS]) if resolved else ""
     return (
-        f"<p>Of {counts.documents:,} documents: how many each rule fails, "
+        f"<p>Of {counted(counts.documents, 'document')}: how many each rule fails, "
         "how many it is the first to fail (their reason), and how many it alone fails, which "
         "would stay without it.</p>" + table(heads, rows) + more
     )

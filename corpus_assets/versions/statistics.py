@@ -197,7 +197,7 @@ def _shares(pipeline: Pipeline, snapshot: str) -> CheckOutcome:
     if most.gap and snapshot not in calibrated:
         message += (
             f"; cutoffs were resolved on {', '.join(calibrated)}: `--upgrade quality_cutoffs` "
-            "resolves them anew"
+            "recomputes them"
         )
     numbers = {"share_asked": most.asked, "share_dropped": most.dropped, "share_gap": most.gap}
     return _judged("shares", pipeline.recipe.drift.shares, most.gap, message, numbers)

@@ -150,7 +150,7 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
         format=manifest_format(groups, dtype),
         version=name,
         recipe=RecipeRef(
-            name=recipe.name, digest=recipe.digest, stand_ins=recipe.stand_ins_in_use()
+            name=recipe.name, digest=recipe.digest, stand_ins=recipe.fallbacks_in_use()
         ),
         lock_digest=lock.digest,
         seed=recipe.seed,

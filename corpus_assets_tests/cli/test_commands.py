@@ -52,8 +52,8 @@ def test_a_plan_is_a_line_an_asset(place: Place, capsys: Captured) -> None:
         for line in text.partition("\n\n")[0].splitlines()
     }
     assert lines["documents"] == "cached   10 parts"  # five files, and lists they look pages up in
-    assert lines["signals"] == "runs     5 parts, 0 cached"
-    assert lines["selection"].startswith("waits    for its inputs")
+    assert lines["signals"] == "compute  5 parts, 0 cached"
+    assert lines["selection"].startswith("pending  (")
 
 
 def test_planning_in_an_empty_home_runs_nothing(
@@ -111,9 +111,9 @@ def test_a_report_of_a_version_whose_cost_is_lost_is_written_all_the_same(
     page, home = tmp_path / "page.html", Home.resolve(str(place.home))
     said(capsys, "report", VERSION, "--home", str(place.home), "-o", str(page))
     written = page.read_text(encoding="utf-8")
-    assert "What it took cannot be told: signals of crawl-1 is not complete" in written
+    assert "Its cost is not known: signals of crawl-1 is not complete" in written
     assert '<h2 id="funnel">' in written
-    with pytest.raises(CatalogError, match="cannot be told"):
+    with pytest.raises(CatalogError, match="is not known"):
         cost_at(home.catalog_url, home.store_url, VERSION)
 
 

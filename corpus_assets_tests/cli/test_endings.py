@@ -20,7 +20,7 @@ BOTH = pytest.mark.parametrize(
     ("number", "code"),
     [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
 )
-STOPPED = "stopped; finished parts are kept, run the same command to go on"
+STOPPED = "stopped; finished parts are kept, run the same command to continue"
 
 
 @pytest.fixture(scope="module")

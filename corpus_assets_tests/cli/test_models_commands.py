@@ -42,7 +42,7 @@ def test_a_file_is_added_once_and_other_bytes_are_refused(
     assert f"is here with SHA-256 {SHA256}" in error
     assert "add the other one under another name" in error
     file.write_bytes(CONTENT)
-    assert "was here already" in said(capsys, "models", "add", "mine", "--path", str(file))
+    assert "is already installed" in said(capsys, "models", "add", "mine", "--path", str(file))
     assert models.model_at("mine").path.read_bytes() == CONTENT
     assert left(folder) == ["mine"]
 
@@ -74,7 +74,7 @@ def test_a_wrong_digest_or_path_installs_nothing(
     assert "is not a SHA-256" in said(capsys, *command, "short", code=1)
     absent = str(tmp_path / "absent")
     assert "no such file" in said(capsys, "models", "add", "mine", "--path", absent, code=1)
-    assert "say either --path" in said(capsys, "models", "add", "mine", code=1)
+    assert "give either --path" in said(capsys, "models", "add", "mine", code=1)
     assert left(folder) == []
 
 
@@ -86,7 +86,7 @@ def test_a_model_comes_from_a_server_that_breaks_off(folder: Path, capsys: Captu
         assert "mine added" in said(capsys, *command)
         assert models.model_at("mine").path.read_bytes() == CONTENT
         asked = server.requests()
-        assert "was here already" in said(capsys, *command)
+        assert "is already installed" in said(capsys, *command)
         assert server.requests() == asked  # what is here is not fetched again
         other = ("models", "add", "mine", "--url", url, "--sha256", "1" * 64, "--allow-local")
         assert "is here with SHA-256" in said(capsys, *other, code=1)

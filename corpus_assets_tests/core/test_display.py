@@ -24,8 +24,8 @@ def test_the_plain_log_has_one_line_an_asset() -> None:
     lines: list[str] = []
     report(PlainLog(lines.append))
     first, second = lines
-    assert re.fullmatch(r"signals crawl-1: 2 parts run in [\d.]+ s, [\d,]+ documents/s", first)
-    assert re.fullmatch(r"tokenizer: 0 parts run, 1 found in [\d.]+ s", second)
+    assert re.fullmatch(r"signals crawl-1: 2 parts computed in [\d.]+ s, [\d,]+ documents/s", first)
+    assert re.fullmatch(r"tokenizer: 0 parts computed, 1 cached in [\d.]+ s", second)
 
 
 def test_an_asset_that_is_told_of_twice_is_counted_anew() -> None:
@@ -44,7 +44,7 @@ def test_an_asset_that_is_told_of_twice_is_counted_anew() -> None:
 def test_an_end_without_a_beginning_is_still_a_line() -> None:
     lines: list[str] = []
     PlainLog(lines.append).finished("shards", "crawl-1", 3, 0)
-    assert lines == ["shards crawl-1: 0 parts run, 3 found in 0.0 s"]
+    assert lines == ["shards crawl-1: 0 parts computed, 3 cached in 0.0 s"]
 
 
 def test_bars_show_every_asset_with_its_parts() -> None:
@@ -56,7 +56,7 @@ def test_bars_show_every_asset_with_its_parts() -> None:
     assert "signals crawl-1" in shown
     assert "2/2" in shown
     assert "tokenizer" in shown
-    assert "found" in shown
+    assert "cached" in shown
 
 
 def test_nodes_of_one_asset_share_its_bar() -> None:

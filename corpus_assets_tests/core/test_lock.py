@@ -99,7 +99,7 @@ def test_a_changed_calibration_is_refused(folder: Path, tmp_path: Path) -> None:
         ),
         (
             json.dumps(lock().identity() | {"format": "corpus-assets/lock/9"}).encode(),
-            f"format 'corpus-assets/lock/9' is unknown, not {FORMAT}; restore it, or make it anew",
+            f"format 'corpus-assets/lock/9' is unknown, not {FORMAT}; restore it, or recreate it",
         ),
     ],
 )
@@ -109,7 +109,7 @@ def test_what_is_not_a_lock_is_one_line(tmp_path: Path, body: bytes, expected: s
     with pytest.raises(RecipeError) as caught:
         load_lock(path)
     assert str(caught.value).startswith(f"{path}: {expected}")
-    assert str(caught.value).endswith("make it anew with `corpus lock RECIPE --upgrade all`")
+    assert str(caught.value).endswith("recreate it with `corpus lock RECIPE --upgrade all`")
     assert "\n" not in str(caught.value)
 
 

@@ -376,7 +376,7 @@ def test_similarities_are_those_of_floating_point_to_three_decimals() -> None:
 
 
 def test_a_model_that_cannot_be_used_says_what_it_must_be(folder: Path) -> None:
-    with pytest.raises(ModelError, match="is no folder with static vectors"):
+    with pytest.raises(ModelError, match="is not a static embedding model"):
         load_embedder("static", folder)
     write_static_model(folder, WORDS, "<i4")
     with pytest.raises(ModelError, match="not one matrix of floating point numbers"):

@@ -118,7 +118,7 @@ def test_a_crawl_whose_list_is_damaged_is_passed_over_and_taken_when_it_is_resto
         told: list[str] = []
         assert follow(corpus.book(), told.append) == []
         assert len(told) == 1
-        assert told[0].startswith(f"passed over {SECOND}: {path}: {why}")
+        assert told[0].startswith(f"skipped {SECOND}: {path}: {why}")
     server.files[path] = whole
     assert [each.snapshot for each in follow(corpus.book(), print)] == [SECOND]
 
@@ -142,7 +142,7 @@ def test_a_crawl_that_the_recipe_would_not_hold_with_is_passed_over_with_the_rea
         (output,) = [e for e in done.all_events if e.event_type_value == "STEP_OUTPUT"]
         metadata = output.step_output_data.metadata
     (told,) = metadata["passed_over"].value
-    assert told.startswith(f"passed over {SECOND}: ")
+    assert told.startswith(f"skipped {SECOND}: ")
     assert f"{SECOND} has no robots.txt to look at" in told
     assert metadata["crawls"].value == []
     assert corpus.book().recipe.snapshots == (FIRST,), "the recipe can still be read"
@@ -159,7 +159,7 @@ def test_a_crawl_without_the_robots_records_that_the_source_pins_is_passed_over(
     corpus = resource(Place(tmp_path, server.base, follow="new", robots=True))
     told: list[str] = []
     assert follow(corpus.book(), told.append) == []
-    assert told == [f"passed over {SECOND}: it has no robotstxt.paths.gz"]
+    assert told == [f"skipped {SECOND}: it has no robotstxt.paths.gz"]
 
 
 def test_a_snapshot_that_breaks_the_recipe_can_be_removed_and_stays_removed(
@@ -175,11 +175,11 @@ def test_a_snapshot_that_breaks_the_recipe_can_be_removed_and_stays_removed(
     assert f"removed {SECOND} from web" in capsys.readouterr().out
     told: list[str] = []
     assert follow(corpus.book(), told.append) == []
-    assert told == [f"passed over {SECOND}: it was removed; `corpus snapshots add` takes it"]
+    assert told == [f"skipped {SECOND}: it was removed; `corpus snapshots add` adds it again"]
     assert place.run("snapshots", "remove", SECOND) == 1
     assert "was not added to recipe crawl (none was)" in capsys.readouterr().err
     assert place.run("snapshots", "remove", FIRST) == 1
-    assert "that the recipe's file names is taken out there" in capsys.readouterr().err
+    assert "that the recipe file names is removed there" in capsys.readouterr().err
 
 
 def test_removing_a_snapshot_takes_its_pins_and_its_partition(

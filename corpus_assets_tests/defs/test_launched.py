@@ -88,7 +88,7 @@ def test_a_snapshot_that_was_added_is_removed_with_its_partition(tmp_path: Path)
         assert corpus.book().recipe.snapshots == (FIRST,)
         done, said = launch(remove_snapshot, "remove", {"snapshot": FIRST}, corpus, instance)
         assert not done
-        assert "that the recipe's file names is taken out there" in said
+        assert "that the recipe file names is removed there" in said
 
 
 def test_parts_that_are_set_aside_are_tried_again_or_left_out(place: Place) -> None:

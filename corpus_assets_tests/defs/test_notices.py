@@ -151,7 +151,7 @@ def test_a_crawl_that_is_passed_over_is_told_once(place: Place) -> None:
 
     @dg.op
     def look(context: dg.OpExecutionContext) -> None:
-        context.add_output_metadata({"crawls": [], "passed_over": ["passed over CC-2: it is cut"]})
+        context.add_output_metadata({"crawls": [], "passed_over": ["skipped CC-2: it is cut"]})
 
     @dg.job
     def looking() -> None:
@@ -159,7 +159,7 @@ def test_a_crawl_that_is_passed_over_is_told_once(place: Place) -> None:
 
     with dg.DagsterInstance.ephemeral() as instance:
         seen = Seen.now(instance, registry)
-        for told in (["passed over CC-2: it is cut"], []):
+        for told in (["skipped CC-2: it is cut"], []):
             looking.execute_in_process(instance=instance)
             found = list(news(instance, registry, seen, 30, datetime.now(UTC)))
             assert [one.details["said"] for one in found] == told
@@ -180,7 +180,7 @@ def test_the_sensor_sends_what_is_new_and_tries_again_what_was_not_taken(
             assert isinstance(result, dg.SensorResult)
             return result
 
-        assert "nobody is to be told" in str(tick(None).skip_reason)
+        assert "notifications are off" in str(tick(None).skip_reason)
         with receiver(503) as (hook, posted):
             monkeypatch.setenv("CORPUS_NOTIFY_WEBHOOK", hook)
             first = tick(None)

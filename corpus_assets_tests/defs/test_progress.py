@@ -62,7 +62,7 @@ def test_a_run_tells_how_far_it_is_and_names_the_parts_that_failed(
     assert len(numbers) >= 2
     (failure,) = done.filter_events(lambda event: event.is_step_failure)
     data = failure.step_failure_data
-    assert "1 of 2 parts failed and is set aside" in (data.user_failure_data.description or "")
+    assert "1 of 2 parts failed and was quarantined" in (data.user_failure_data.description or "")
     (row,) = data.user_failure_data.metadata["failed_parts"].records
     assert row.data["part"] == f"{SNAPSHOT} part 1"
     assert row.data["tries"] == 3

@@ -142,7 +142,7 @@ def test_every_asset_of_a_build_is_a_step_and_its_events_belong_to_it(
             name = key.to_user_string()
             assert event.step_key == (CORPUS_VERSION if name == "release_gate" else name)
     lines = {(log.step_key, log.user_message) for log in instance.all_logs(run.run_id)}
-    told = [(step, text) for step, text in lines if "parts run" in text]
+    told = [(step, text) for step, text in lines if "computed" in text]
     assert {step for step, _ in told} == set(STEPS) - {SOURCE_FILES, CORPUS_VERSION}
     assert all(text.startswith((f"{step} ", f"{step}:")) for step, text in told)
 

@@ -150,7 +150,7 @@ def test_from_a_new_crawl_to_a_release_and_a_certificate_without_a_command(desk:
 
     # A crawl appears and becomes a candidate; a damaged one is refused, and both are told.
     refused = desk.hears("A new crawl was not taken.")
-    assert f"passed over {DAMAGED}: " in refused
+    assert f"skipped {DAMAGED}: " in refused
     assert "is cut short" in refused
     published = desk.hears("is published.")
     (version,) = desk.versions()

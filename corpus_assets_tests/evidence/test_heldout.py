@@ -180,7 +180,7 @@ def test_what_held_out_documents_of_several_hosts_share_is_no_leak() -> None:
     ]
     table = make_heldout(rows)
     assert find_contaminated(table, page(f"{licence} and code of its own")) == {}
-    with pytest.raises(EvidenceError, match="take them out of the arm") as told:
+    with pytest.raises(EvidenceError, match="remove them from the arm") as told:
         refuse_contaminated(table, page(rows[0]["text"]), "new")
     assert "arm new holds 1 held-out document, whole or in pieces, in 1 document" in str(told.value)
     assert licence[:20] not in str(told.value)

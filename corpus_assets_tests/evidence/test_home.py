@@ -259,7 +259,7 @@ def test_a_takedown_deletes_held_out_sets_with_the_document_and_weights_of_the_v
     assert list(store.list("evidence/weights")) == []
     assert list(store.list("evidence/heldout")) == []
     assert len(stored_results(store)[0].runs) == 2  # numbers hold no text
-    with pytest.raises(EvidenceError, match="plan anew"):
+    with pytest.raises(EvidenceError, match="plan again"):
         pack_plan(home, store, registry, plan, tmp_path / "other", None)
     settings.write_text(settings.read_text().replace("small-1", "small-1.td1"))
     later = plan_comparison(store, registry, settings)

@@ -40,8 +40,8 @@ def test_a_plan_has_one_form_and_every_change_of_it_another_digest(plan: Plan) -
 def test_a_plan_whose_steps_are_not_whole_is_refused(plan: Plan) -> None:
     body = plan.identity()
     for change, said in (
-        ({"proxy": body["proxy"] | {"tokens": 2049}}, "steps are whole"),
-        ({"budgets": [100]}, "steps are whole"),
+        ({"proxy": body["proxy"] | {"tokens": 2049}}, "must be a? ?multiples? of batch_tokens"),
+        ({"budgets": [100]}, "must be a? ?multiples? of batch_tokens"),
         ({"baseline": "nobody"}, "not one of the arms"),
         ({"seeds": [1, 1]}, "named twice"),
         ({"speed": 1}, "speed"),

@@ -115,7 +115,7 @@ def test_a_record_without_text_says_why_it_has_no_signals(
 
 def test_an_unknown_document_is_named(small_build: Place, capsys: Captured) -> None:
     message = said(capsys, "signals", "show", "0" * 32, "--home", str(small_build.home), code=1)
-    assert "knows no document" in message
+    assert "has no document" in message
 
 
 def canary(place: Place, target: Path, *more: str) -> str:

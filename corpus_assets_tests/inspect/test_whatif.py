@@ -174,7 +174,7 @@ def test_the_screen_says_what_is_exact_and_what_is_not(
     )
     assert "selection.rules.gopher_word_count.min: 30 -> 5" in text
     assert "tokens, at most" in text
-    assert "Duplicates, benchmarks and cleaning are not decided again" in text
+    assert "Duplicates, benchmarks and cleaning are not re-evaluated" in text
     assert "http://de.example.com/seite" in text
     assert "no longer removed by language: language is de, asked for: one of en" in text
 

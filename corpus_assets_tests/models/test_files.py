@@ -54,7 +54,7 @@ def test_the_language_identifier_is_held_to_the_digest_of_the_package(folder: Pa
 
 def test_a_model_that_is_an_empty_folder_has_no_digest(folder: Path) -> None:
     (folder / "lid.176.ftz").mkdir()
-    with pytest.raises(ModelError, match="holds no file"):
+    with pytest.raises(ModelError, match="has no files"):
         models.model_digest(models.model_at("lid.176").path)
 
 

@@ -455,7 +455,7 @@ class TestVersions:
     ) -> None:
         before = sorted(os.listdir(place.store / "versions"))
         message = refusal(place, capfd, version=name)
-        assert "is no name for a version: use letters" in message
+        assert "is not a valid name for a version: use letters" in message
         assert sorted(os.listdir(place.store / "versions")) == before
 
 

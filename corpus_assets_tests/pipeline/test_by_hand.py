@@ -62,7 +62,7 @@ def test_after_a_takedown_everything_is_materialized_under_the_lock_of_the_live_
             assert parts == cached, f"the live version has {asset} of {snapshot} already"
     with pytest.raises(CorpusError) as refused:
         materialize(place, ["corpus_version"], VERSION)
-    assert f"{VERSION} is revoked, {VERSION}.td1 stands in its place" in str(refused.value)
+    assert f"{VERSION} is revoked, replaced by {VERSION}.td1" in str(refused.value)
     assert "another partition of corpus_version" in str(refused.value)
 
 

@@ -158,7 +158,7 @@ def test_a_model_that_is_not_here_is_refused_before_any_work(corpus: Corpus) -> 
 @pytest.mark.parametrize(
     ("sentences", "message"),
     [
-        ([CUT, CUT], "sentences: rude stands there twice; name a classifier once"),
+        ([CUT, CUT], "sentences: rude is a duplicate; name each classifier once"),
         ([CUT | {"min_score": 0.001}], "min_score: Input should be greater than or equal to 0.01"),
         ([CUT | {"name": "vile"}], "classifiers.vile: a signal family or a cut of sentences needs"),
     ],

@@ -54,7 +54,7 @@ def test_a_failed_part_is_set_aside_listed_and_tried_again_when_told_to(tmp_path
         message = str(caught.value)
         assert message.startswith("signals of crawl-1: 1 of ")
         assert (
-            "parts failed and is set aside, the others are kept; crawl-1 part 1, 3 tries: "
+            "parts failed and was quarantined, the others are kept; crawl-1 part 1, 3 tries: "
             in message
         )
         assert "the second part is beyond us" in message
@@ -63,7 +63,7 @@ def test_a_failed_part_is_set_aside_listed_and_tried_again_when_told_to(tmp_path
         assert done
         assert 1 not in {row.part for row in done}
 
-        with pytest.raises(EngineError, match="1 of .* set aside"):  # though nothing is wrong now
+        with pytest.raises(EngineError, match="1 of .* quarantined"):  # though nothing is wrong now
             run_assets(session)
         listed = json.loads(said("failed", place, "--json"))
         assert [(row["stage"], row["snapshot"], row["part"]) for row in listed] == [
@@ -72,13 +72,13 @@ def test_a_failed_part_is_set_aside_listed_and_tried_again_when_told_to(tmp_path
         shown = said("failed", place)
         assert "signals  crawl-1 part 1  3 tries, " in shown
         assert "    the second part is beyond us" in shown
-        assert said("failed", place, "--snapshot=crawl-2") == "no part is set aside\n"
+        assert said("failed", place, "--snapshot=crawl-2") == "no part is quarantined\n"
 
-        assert said("retry", place, "--stage=documents") == "no part was set aside\n"
-        assert said("retry", place) == "the next build tries again: 1\n"
+        assert said("retry", place, "--stage=documents") == "no part was quarantined\n"
+        assert said("retry", place) == "parts to retry in the next build: 1\n"
         run_assets(session)
         assert make_version(session.pipeline, "whole")
-    assert said("failed", place) == "no part is set aside\n"
+    assert said("failed", place) == "no part is quarantined\n"
 
 
 def test_a_stage_of_one_task_fails_with_its_own_error_and_sets_nothing_aside(
@@ -94,7 +94,7 @@ def test_a_stage_of_one_task_fails_with_its_own_error_and_sets_nothing_aside(
         broken = replace(session, engine=LocalEngine(home.store_url, faulty))
         with pytest.raises(SourceError, match="^there is no tokenizer today$"):
             run_assets(broken)
-    assert said("failed", f"--home={home.root}") == "no part is set aside\n"
+    assert said("failed", f"--home={home.root}") == "no part is quarantined\n"
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def set_aside(tmp_path: Path) -> tuple[str, Home]:
     with open_session(recipe, home) as session:
         for name in session.pipeline.recipe.snapshots:
             pin_snapshot(session.pipeline, session.registry, name)
-        with pytest.raises(EngineError, match="set aside"):
+        with pytest.raises(EngineError, match="quarantined"):
             run_assets(replace(session, engine=LocalEngine(home.store_url, faulty)))
     return recipe, home
 
@@ -121,12 +121,12 @@ def test_a_file_that_is_skipped_is_as_one_that_holds_nothing_and_the_version_say
     recipe, home = set_aside
     place = f"--home={home.root}"
     assert said("skip", recipe, place) == "skipped: crawl-1 part-00001.warc.gz\n"
-    assert said("failed", place) == "no part is set aside\n"
-    with pytest.raises(RecipeError, match="max_failed_parts: 1 files of sources are skipped and 0"):
+    assert said("failed", place) == "no part is quarantined\n"
+    with pytest.raises(RecipeError, match="max_failed_parts: 1 source file skipped and 0"):
         built(recipe, home)
     made = built(recipe, home, max_failed_parts=1)
     page = Path(home.store_url, "versions", "mine", "report.html").read_text(encoding="utf-8")
-    assert "skipped: 1 files of sources gave no document (crawl-1 part-00001.warc.gz)" in page
+    assert "skipped: 1 source file (crawl-1 part-00001.warc.gz)" in page
 
     with open_session(recipe, home, overrides={"max_failed_parts": 1}) as session:
         counts = [r.counts for r in session.pipeline.results("documents", "crawl-1")]
@@ -147,7 +147,7 @@ def test_a_file_that_is_skipped_is_as_one_that_holds_nothing_and_the_version_say
     assert by_hand.manifest_bytes == made.manifest_bytes
     assert by_hand.lock.to_bytes() == made.lock.to_bytes()
 
-    assert said("unskip", recipe, place) == "the next build reads again: 1\n"
+    assert said("unskip", recipe, place) == "files to read again in the next build: 1\n"
     assert said("unskip", recipe, place) == "no file was skipped\n"
     with open_session(recipe, home) as session:
         whole = build(session, "whole")

@@ -44,5 +44,5 @@ def test_a_build_without_a_library_ends_at_once_and_names_it(
     last = done.stderr.splitlines()[-1]
     assert done.returncode == 1, done.stderr
     assert "lxml.html.clean module is now a separate project lxml_html_clean" in last
-    assert "set aside" not in done.stderr
+    assert "quarantined" not in done.stderr
     assert "Traceback" not in done.stderr

@@ -102,7 +102,7 @@ def test_a_file_that_is_gone_or_changed_is_said(
     assert "does not hold the record" in capsys.readouterr().err
     own.unlink()
     assert run(place, "raw", doc_id) == 2
-    assert "put it back" in capsys.readouterr().err
+    assert "restore it" in capsys.readouterr().err
 
 
 def test_records_that_share_a_gzip_member_are_found_again(

@@ -375,4 +375,4 @@ def test_a_build_that_lost_the_last_copy_of_a_line_is_stopped(
     assert not outcome.passed
     assert outcome.numbers["lost_lines"] == 2
     assert blocking([outcome]) == [outcome]
-    assert "publish nothing" in outcome.message
+    assert "do not publish" in outcome.message

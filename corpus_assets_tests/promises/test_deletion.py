@@ -206,4 +206,4 @@ def test_a_request_that_removed_nothing_proves_no_removal(undisturbed: Home) -> 
     )
     assert done.exit_code == 1
     assert "Nothing was removed" in done.output
-    assert "The proof holds" not in done.output
+    assert "Verified" not in done.output

@@ -79,7 +79,7 @@ def test_a_build_in_a_moved_home_reads_no_source_again(
     copy_home(built, new)
     recipe = str(new / "corpus" / "small.yaml")
     assert corpus(["plan", recipe, "--home", str(new)]) == 0
-    assert "runs" not in capfd.readouterr().out
+    assert "compute " not in capfd.readouterr().out
 
 
 def find_doc(home: Path) -> str:

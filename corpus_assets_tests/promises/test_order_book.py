@@ -94,7 +94,7 @@ def test_a_lost_catalog_brings_no_removed_document_back(
     shown = json.loads(_catalog(removed, "takedown", "show", "1", "--json").stdout)
     assert (shown["status"], len(shown["certificates"])) == ("done", 1)
     proof = _catalog(removed, "takedown", "verify", "1")
-    assert "The proof holds." in proof.output, proof.output
+    assert "Verified." in proof.output, proof.output
     verified = _catalog(removed, "verify", "small-2")
     assert verified.exit_code == 0, verified.output
 
@@ -109,7 +109,7 @@ def test_an_older_catalog_is_brought_up_to_what_was_removed_since(
     ):
         older.backup(here)
     assert removed.build(version="small-2") == 1
-    assert "an old copy was put back" in capsys.readouterr().err
+    assert "an old backup was restored" in capsys.readouterr().err
     assert _catalog(removed, "takedown", "restore").exit_code == 0
     registry = Registry(Home.resolve(str(removed.home)).catalog_url)
     assert registry.version("small-1").status == "revoked"
@@ -129,7 +129,7 @@ def test_standing_orders_are_part_of_the_proof(removed: Place) -> None:
     _sql(removed, *FORGET)
     proof = _catalog(removed, "takedown", "verify", "1")
     assert proof.exit_code == 1
-    assert "1 of 1 standing orders (url_key) are not in force" in proof.output
+    assert "1 of 1 suppression (url_key) not in force" in proof.output
     whole = _catalog(removed, "verify", "small-1.td1")
     assert whole.exit_code == 1
     assert "order book" in whole.output
@@ -141,8 +141,8 @@ def test_a_proof_without_a_live_version_says_that_nothing_could_be_searched(
     revoke(Registry(Home.resolve(str(removed.home)).catalog_url), "small-1.td1")
     proof = _catalog(removed, "takedown", "verify", "1")
     assert proof.exit_code == 1
-    assert "No version is live, so no text or token could be searched" in proof.output
-    assert "The proof holds" not in proof.output
+    assert "There is no live version to search" in proof.output
+    assert "Verified" not in proof.output
 
 
 def test_a_run_killed_before_the_store_had_its_entry_is_completed_by_the_next_command(
@@ -262,6 +262,6 @@ def test_no_command_starts_while_rows_of_standing_orders_are_missing(
             code = main([*command[1:], *given, "--home", str(removed.home)])
             told = capsys.readouterr().err
         assert code != 0, (command, told)
-        assert "do not say what the order book says" in told, (command, told)
+        assert "disagree with the order book" in told, (command, told)
     after = {path for path in removed.folder.rglob("*") if "dagster" not in str(path)}
     assert {p for p in after - before if not p.name.startswith("catalog.db")} == set()

@@ -18,13 +18,13 @@ RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 REMOTE = "commoncrawl"  # has no snapshot until one is added from a server; tests of its own do
 SHIPPED = sorted(path.stem for path in RECIPES.glob("*.yaml") if path.stem != REMOTE)
 NAMES = sorted(SHIPPED, key=lambda name: name != "demo")  # the demo first, as `make demo` builds it
-STAND_INS = {"use_stand_ins": ["all"]}
+FALLBACKS = {"use_fallbacks": ["all"]}
 
 
 def own_copy(folder: Path, name: str) -> Path:
     """The recipe, or a copy of it beside files of its own where it asks for the user's."""
     path = RECIPES / f"{name}.yaml"
-    recipe = load_recipe(path, STAND_INS)
+    recipe = load_recipe(path, FALLBACKS)
     places = [place for source in recipe.sources for place in source.snapshots.values()]
     if all(place.startswith("demo://") for place in places):
         return path
@@ -46,7 +46,7 @@ def test_every_shipped_recipe_is_planned_and_pins_its_sources_in_one_home(
     home: Home, tmp_path: Path
 ) -> None:
     for name in NAMES:
-        with open_session(str(own_copy(tmp_path, name)), home, overrides=STAND_INS) as session:
+        with open_session(str(own_copy(tmp_path, name)), home, overrides=FALLBACKS) as session:
             plan(session.pipeline, session.registry)
             pin_sources(session)
             source_files, *_ = plan(session.pipeline, session.registry)
@@ -89,14 +89,14 @@ def test_a_plan_refuses_other_files_under_a_pinned_name_as_a_build_does(
 
 def small(name: str) -> dict[str, Any]:
     """What makes a build of a recipe small: one file a crawl, few tokens a sample."""
-    changes: dict[str, Any] = STAND_INS | {
+    changes: dict[str, Any] = FALLBACKS | {
         "tokenizer.train.vocab_size": 1000,
         "tokenizer.audit.on_failure": "warn",
         "shards.pack.seq_len": 64,
         "mixture.block_samples": 32,
         "mixture.max_epochs": 1000,
     }
-    for source in load_recipe(RECIPES / f"{name}.yaml", STAND_INS).sources:
+    for source in load_recipe(RECIPES / f"{name}.yaml", FALLBACKS).sources:
         changes[f"sources.{source.name}.snapshots"] = {
             snapshot: place.replace("*.warc.gz", "part-00000.warc.gz")
             for snapshot, place in source.snapshots.items()
@@ -112,6 +112,6 @@ def test_every_shipped_recipe_is_built_in_one_home(tmp_path: Path) -> None:
         with open_session(str(path), home, overrides=small(name)) as session:
             built = build(session, f"{name}-all", InProcess())
             assert built.manifest.groups, name
-            stands_in = bool(session.pipeline.recipe.use_stand_ins)
+            stands_in = bool(session.pipeline.recipe.use_fallbacks)
             state = session.registry.version(built.name).state
             assert not stands_in or state == "candidate", name

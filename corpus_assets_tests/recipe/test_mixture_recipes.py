@@ -22,7 +22,7 @@ from corpus_assets_tests.cli.test_commands import Captured, said
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 SMALL = {
-    "use_stand_ins": ["all"],
+    "use_fallbacks": ["all"],
     "tokenizer.train.vocab_size": 700,
     "tokenizer.audit.on_failure": "warn",
     "shards.pack.seq_len": 128,
@@ -146,7 +146,7 @@ def test_the_pile_sees_each_source_as_often_as_its_table_says(tmp_path: Path) ->
 
 
 def test_only_documents_under_an_open_licence_come_in(home: Home) -> None:
-    changes = {"use_stand_ins": ["all"], "calibrate_on": ["math-2024-04"]}
+    changes = {"use_fallbacks": ["all"], "calibrate_on": ["math-2024-04"]}
     changes |= {
         "sources.web.snapshots": {"CC-DEMO-2024-10": "demo://web/CC-DEMO-2024-10/*0.warc.gz"}
     }
@@ -177,7 +177,7 @@ def test_topics_times_grades_follow_the_curve_and_the_worst_are_not_drawn(home: 
     with open_session(str(RECIPES / "olmo3-like.yaml"), home, overrides=changes) as session:
         assert build(session, "olmo-1", InProcess()) is not None
         recipe = session.pipeline.recipe
-    assert set(recipe.stand_ins_in_use()) == {"quality", "topic"}
+    assert set(recipe.fallbacks_in_use()) == {"quality", "topic"}
     found = mix_source(home, "olmo-1", {})
     rows = mix_of(found.groups, found.mixture, found.seq_len).rows
     web = [row for row in rows if row["domain"] == "web"]

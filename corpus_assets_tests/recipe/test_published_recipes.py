@@ -161,7 +161,7 @@ def target_of(record: bytes) -> str | None:
 def fates(sliced: Slice, name: str) -> dict[str, dict[str, Any]]:
     """URL -> the decision on its page, from a build of the recipe without Dagster."""
     overrides = {
-        "use_stand_ins": ["all"],
+        "use_fallbacks": ["all"],
         "sources.web.snapshots": {SNAPSHOT: str(sliced.warc)},
         "tokenizer.train.vocab_size": 640,
         "shards.pack.seq_len": 64,

@@ -50,13 +50,25 @@ def test_the_demo_recipe_is_whole() -> None:
         ("selection.rules.language.mni", 1, "selection.rules.0.mni: unknown key"),
         ("seed", "seven", "seed: Input should be a valid integer"),
         ("seed", -1, "seed: Input should be greater than or equal to 0, got -1"),
-        ("sources.web.domain", "..", "sources.0.domain: '..' is no name for a domain: use"),
-        ("sources.web.snapshots", {"a\x1b": "x"}, "sources.0.snapshots: 'a\\x1b' is no name for"),
-        ("name", "My Corpus", "name: 'My Corpus' is no name for a recipe or source"),
+        (
+            "sources.web.domain",
+            "..",
+            "sources.0.domain: '..' is not a valid name for a domain: use",
+        ),
+        (
+            "sources.web.snapshots",
+            {"a\x1b": "x"},
+            "sources.0.snapshots: 'a\\x1b' is not a valid name for",
+        ),
+        ("name", "My Corpus", "name: 'My Corpus' is not a valid name for a recipe or source"),
         ("sources", "web", "sources: Input should be a valid tuple"),
         ("sources", [], "sources: Tuple should have at least 1 item"),
         ("sources.web.snapshots", {}, "sources.0: source web: `snapshots` must name at least one"),
-        ("sources.web.snapshots", {"a,b": "x"}, "sources.0.snapshots: 'a,b' is no name for a snap"),
+        (
+            "sources.web.snapshots",
+            {"a,b": "x"},
+            "sources.0.snapshots: 'a,b' is not a valid name for a snap",
+        ),
         ("sources.web.format", "pdf", "sources.0.format: Input should be 'code', 'jsonl'"),
         ("shards.pack.seq_len", 1.5, "shards.pack.seq_len: Input should be a valid integer"),
         ("shards.tokens_per_shard", 1, "shards.tokens_per_shard: Input should be greater than"),
@@ -108,7 +120,7 @@ def test_the_demo_recipe_is_whole() -> None:
         (
             "classifiers.quality.pinned",
             "m.bin",
-            "classifiers.quality: say either `model`, `pinned` or",
+            "classifiers.quality: set one of `model`, `pinned` or",
         ),
         ("classifiers.quality", {"pinned": "m.bin"}, "classifiers.quality: a pinned classifier"),
         (
@@ -169,18 +181,18 @@ def test_the_first_of_several_mistakes_is_shown_and_the_others_counted(path: Pat
 
 def test_two_snapshots_of_one_name_in_two_sources_are_refused(path: Path) -> None:
     overrides = {"sources.books.snapshots": {"crawl-1": "books/books-1.jsonl"}}
-    assert "snapshot crawl-1 stands there twice" in refused(path, overrides)
+    assert "duplicate snapshot crawl-1" in refused(path, overrides)
 
 
 def test_two_snapshots_of_one_name_in_one_source_are_refused(path: Path) -> None:
     text = RECIPE.replace("crawl-2: web/crawl-2", "crawl-1: web/crawl-2")
     path.write_text(text, encoding="utf-8")
     line = text.splitlines().index("      crawl-1: web/crawl-2/*.warc.gz") + 1
-    assert refused(path) == f"not valid YAML at line {line}: key 'crawl-1' stands there twice"
+    assert refused(path) == f"not valid YAML at line {line}: duplicate key 'crawl-1'"
 
 
 def test_two_sources_of_one_name_are_refused(path: Path) -> None:
-    assert "source web stands there twice" in refused(path, {"sources.1.name": "web"})
+    assert "duplicate source web" in refused(path, {"sources.1.name": "web"})
 
 
 @pytest.mark.parametrize(

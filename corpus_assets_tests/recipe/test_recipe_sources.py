@@ -19,7 +19,7 @@ OWN = {"demo", "commoncrawl"}  # called after no publication
 NAMES = sorted(path.stem for path in RECIPES.glob("*.yaml") if path.stem not in OWN)
 COLUMNS = ["rule", "setting", "value", "status", "source", "because"]
 STATUSES = {"as published", "deviates", "absent", "not verified", "ours", "measured"}
-UNTOLD = {"name", "seed", "sources", "calibrate_on", "tokenizer", "shards", "stand_ins"}
+UNTOLD = {"name", "seed", "sources", "calibrate_on", "tokenizer", "shards", "fallbacks"}
 """No publication's: whose files, how text becomes samples, and what stands in for models."""
 
 Row = dict[str, str]
@@ -165,7 +165,7 @@ SHIPPED = sorted(path.stem for path in RECIPES.glob("*.yaml"))
 
 @pytest.mark.parametrize("name", [name for name in SHIPPED if name != "the-pile"])
 def test_every_shipped_recipe_loads_and_can_be_planned(name: str, home: Home) -> None:
-    changes: dict[str, Any] = {"use_stand_ins": ["all"]}
+    changes: dict[str, Any] = {"use_fallbacks": ["all"]}
     if name == "commoncrawl":
         changes["sources.0.snapshots"] = {"crawl": "."}
     with open_session(str(RECIPES / f"{name}.yaml"), home, overrides=changes) as session:

@@ -58,13 +58,13 @@ def test_another_source_of_the_engine_is_another_identity(initials: Path) -> Non
 
 
 def test_an_engine_that_is_not_installed_is_told_in_one_line() -> None:
-    with pytest.raises(MissingExtra, match="install the package that holds it") as told:
+    with pytest.raises(MissingExtra, match="install the package that provides it") as told:
         load_recognizer("no_such_module_here:make", {})
     assert "\n" not in str(told.value)
 
 
 def test_an_engine_that_is_no_place_is_refused() -> None:
-    with pytest.raises(RecipeError, match="not `module:function`"):
+    with pytest.raises(RecipeError, match="nor `module:function`"):
         load_recognizer("just a name", {})
 
 
@@ -150,7 +150,8 @@ def test_a_recognizer_that_presidio_does_not_have_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kinds", "told"), [({"Person": "replace"}, "small letters"), ({"email": "drop"}, "by rules")]
+    ("kinds", "told"),
+    [({"Person": "replace"}, "lowercase letters"), ({"email": "drop"}, "by rules")],
 )
 def test_kinds_of_a_recognizer_have_names_of_their_own(kinds: Any, told: str) -> None:
     with pytest.raises(ValidationError, match=told):

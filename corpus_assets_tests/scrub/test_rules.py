@@ -169,7 +169,7 @@ def test_forms_without_any_sign_are_those_of_the_language_and_of_the_recipe() ->
 
 
 def test_a_region_that_has_no_numbering_plan_is_refused() -> None:
-    with pytest.raises(ValueError, match="phone_regions: 'Spain' is no country"):
+    with pytest.raises(ValueError, match="phone_regions: 'Spain' is not a country"):
         ScrubSettings(phone_regions=("Spain",))
 
 

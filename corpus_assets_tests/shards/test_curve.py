@@ -110,7 +110,7 @@ def test_buckets_are_tiers_of_equal_shares() -> None:
     assert tiers.names == ("q4", "q3", "q2", "q1")
     assert tiers.shares == (0.25,) * 4
     assert TierSettings.model_validate(tiers.model_dump(mode="json")).names == tiers.names
-    with pytest.raises(ValidationError, match="`buckets` stand for names and shares"):
+    with pytest.raises(ValidationError, match="`buckets` replaces names and shares"):
         TierSettings.model_validate({"signal": "s", "buckets": 2, "names": ["a"], "default": "a"})
 
 

@@ -79,5 +79,5 @@ def test_a_folder_is_known_by_its_digest_wherever_it_lies(folder: Path) -> None:
     (folder / "words.txt").write_text("other", encoding="utf-8")
     with pytest.raises(ModelError, match=f"has the digest {folder_digest(folder)}, the recipe say"):
         signal_models(pipeline, need)
-    with pytest.raises(ModelError, match="is no folder with a model"):
+    with pytest.raises(ModelError, match="is not a model folder"):
         signal_models(pipeline, EmbeddingScore(folder="gone", sha256=known).needs())

@@ -289,7 +289,7 @@ def test_any_run_of_pieces_of_addresses_is_cut_as_one_search_from_the_left_does(
 
 @pytest.mark.parametrize("tld", ["COM", ".com", "", "com "])
 def test_a_top_level_domain_is_written_plainly(tld: str) -> None:
-    with pytest.raises(ValidationError, match="write top-level domains in small letters"):
+    with pytest.raises(ValidationError, match="write top-level domains in lowercase"):
         DCLMText(tlds=(tld,))
 
 
@@ -362,5 +362,5 @@ def test_word_lists_come_from_files(tmp_path: Path) -> None:
     row = family.compute(batch, {"file:list.txt": path}).to_pylist()[0]
     assert row["bad_words"] == 2
     path.write_bytes(b"\xff")
-    with pytest.raises(ModelError, match=r"no readable UTF-8 word list"):
+    with pytest.raises(ModelError, match=r"not a readable UTF-8 word list"):
         family.compute(batch, {"file:list.txt": path})

@@ -74,11 +74,11 @@ def test_a_rule_is_the_same_work_as_before_unless_its_ends_are_exclusive() -> No
         (f"tiers: {{{TIERS}, bounds: [2], by: language}}", "goes with shares only"),
         (
             "tiers: {signal: s, names: [a, b, c], bounds: [1, 2], default: a}",
-            "bounds must fall.* 1 stands before 2",
+            "bounds must fall.* 1 comes before 2",
         ),
         (
             "tiers: {signal: s, names: [a, b, c], bounds: [2, 1], best: lowest, default: a}",
-            "bounds must rise.* 2 stands before 1",
+            "bounds must rise.* 2 comes before 1",
         ),
         ("cutoffs: {c: {signal: s, drop_share: 0.1, drop: best}}", "'lowest' or 'highest'"),
     ],

@@ -92,7 +92,7 @@ def test_json_yaml_and_csv_say_the_same(tmp_path: Path, name: str, text: str) ->
         ("language,min_length,other\nde,3,4\n", "has no 'max_length'; it has min_length, other"),
         ("language,min_length,max_length\nde,three,\n", "de: 'three' is not a number"),
         ("language,min_length,max_length\nde,nan,\n", "de: 'nan' is not a number"),
-        ("language,min_length,max_length\nde,3,4\nde,3,4\n", "line 3: 'de' stands there twice"),
+        ("language,min_length,max_length\nde,3,4\nde,3,4\n", "line 3: duplicate language 'de'"),
         ("language,min_length,max_length\nde,9,4,5\n", "line 2 is damaged"),
         ("language,min_length,max_length\nfr,9,4\n", "min 9.0 is above max 4.0"),
     ],

@@ -33,4 +33,4 @@ def test_an_older_lock_without_the_bound_claims_none(name: str) -> None:
 
 def test_a_tokenizer_from_elsewhere_holds_nothing_of_the_corpus() -> None:
     recipe = {"tokenizer": {"train": None, "sha256": "ef"}}
-    assert may_hold(lock(recipe, "tokenizer"))["tokenizer"].startswith("nothing of this corpus")
+    assert may_hold(lock(recipe, "tokenizer"))["tokenizer"].startswith("no text of this corpus")

@@ -83,11 +83,11 @@ def test_the_page_says_first_what_became_of_the_request() -> None:
     assert _lead(page) == (
         "1 document was removed; no exact copy of the text was found in what is left."
     )
-    assert "the page at the address" in page
+    assert "the page at the URL" in page
     assert "and near copies of it" in page
-    assert "near copies of the text, under any address" in page
+    assert "near duplicates of the text, under any URL" in page
     assert "1,200 stored texts and 50,000 tokens" in page
-    assert "in 1 another member now stands for the rest" in page
+    assert "in 1 another member is now kept" in page
     assert "9" * 64 in page
     assert "1" * 64 in page
 
@@ -103,10 +103,10 @@ def test_copies_that_are_left_are_said_at_the_top() -> None:
     page = _page(copies=[exact, exact | {"in_training_data": False}])
     assert 'class="lead open"' in page
     assert _lead(page).startswith(
-        "1 document was removed; the same text stands under 2 other addresses: 1 of them is in "
-        "the training data."
+        "1 document was removed; the same text is found under 2 other URLs: 1 of them is in the "
+        "training data."
     )
-    assert "ask for their addresses or document ids" in page
+    assert "request their URLs or document ids" in page
 
 
 def test_a_near_copy_that_the_takedown_put_into_the_training_data_is_in_the_first_sentence() -> (
@@ -173,22 +173,22 @@ def test_files_that_could_not_be_deleted_are_named_at_the_top_and_in_a_list() ->
 def test_machines_that_were_asked_to_delete_their_copies_are_said() -> None:
     nodes = [{"node": "one 0a1b", "files": 3}, {"node": "two 2c3d", "files": None}]
     page = _page(nodes=nodes)
-    assert "1 of 2 machines that help with the work deleted their copies" in page
+    assert "1 of 2 worker machines deleted their copies" in page
     assert "did not answer, and may hold copies (1)" in page
     assert "two 2c3d" in page
     assert "one 0a1b" not in page
-    assert "machines that help" not in _page()
+    assert "worker machine" not in _page()
 
 
 def test_a_request_that_found_nothing_has_a_page_too() -> None:
     page = _page(documents=[], versions=[], clusters=[], search=None)
-    assert _lead(page).startswith("Nothing was removed: nothing that was asked for stood")
+    assert _lead(page).startswith("Nothing was removed: no version of the corpus contained")
     assert "no version had to be changed" in page
 
 
 def test_files_that_are_kept_are_not_called_deleted() -> None:
     page = _page(files={"outcome": "kept", "deleted": [], "left": []})
-    assert "are kept for now, out of use" in page
+    assert "are kept for now, unused" in page
     assert "deleted, which" not in page
     assert "2 files were deleted, which" in _page()
 

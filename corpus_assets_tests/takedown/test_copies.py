@@ -226,7 +226,7 @@ def test_results_of_a_version_that_was_revoked_meanwhile_are_refused_and_nothing
         import_runs(bench.home, bench.store, bench.registry, folder)
     assert set(bench.store.list("evidence")) == before
     assert bench.registry.metrics(version="small-1") == []
-    with pytest.raises(EvidenceError, match="revoked by a takedown; plan the comparison anew"):
+    with pytest.raises(EvidenceError, match="revoked by a takedown; plan the comparison again"):
         pack_plan(bench.home, bench.store, bench.registry, plan, bench.folder / "again")
 
 

@@ -225,11 +225,11 @@ def test_a_signed_book_that_the_head_record_does_not_know_is_a_problem(home: Hom
     heads = signing.heads_path(signing.key_path())
     heads.unlink()
     assert any("does not know it" in line for line in _broken(home, public))
-    with pytest.raises(OrderBookError, match="bring the head record back"):
+    with pytest.raises(OrderBookError, match="restore the head record"):
         _certify(home, "com,example)/b")
     told = _run(home, "restore")
     assert told.exit_code == 0, told.output
-    assert "did not know this book, and does now" in told.output
+    assert "did not have this order book and does now" in told.output
     assert _broken(home, public) == []
     _certify(home, "com,example)/b")
 
@@ -275,7 +275,7 @@ def test_a_signed_certificate_vouches_for_unsigned_ones_before_it(home: Home) ->
 def test_without_a_key_certificates_claim_no_more_than_digests_show(home: Home) -> None:
     (certificate,) = _certify(home, "com,example)/a")
     page = certificate.with_suffix(".html").read_text()
-    assert "not signed, so it does not show changes by who can write to both" in page
+    assert "not signed, so it does not detect changes by anyone who can write to both" in page
     assert "unnoticed" not in page
     forger = FORGER + BOOK_TOO
     subprocess.run([sys.executable, "-c", forger, str(home.root)], check=True)

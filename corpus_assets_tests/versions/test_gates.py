@@ -67,15 +67,15 @@ def test_drift_beyond_the_bound_closes_the_gate(small_build: Place) -> None:
         assert "drift" not in {g.name for g in version_gates(session.pipeline, VERSION, manifest)}
 
 
-def test_a_version_with_stand_ins_stays_a_candidate_until_somebody_releases_it(
+def test_a_version_with_fallbacks_stays_a_candidate_until_somebody_releases_it(
     small_build: Place, registry: Registry
 ) -> None:
     instead = {"instead_of": ["my-quality"], "changes": {"survival": {}}}
-    body = yaml.safe_load(small_build.recipe.read_text()) | {"stand_ins": {"quality": instead}}
-    recipe = small_build.recipe.with_name("stand-ins.yaml")
+    body = yaml.safe_load(small_build.recipe.read_text()) | {"fallbacks": {"quality": instead}}
+    recipe = small_build.recipe.with_name("fallbacks.yaml")
     recipe.write_text(yaml.safe_dump(body))
     home = Home.resolve(str(small_build.home))
-    asked = {"use_stand_ins": ["quality"]}
+    asked = {"use_fallbacks": ["quality"]}
     try:
         with open_session(str(recipe), home, 1, asked) as session:
             manifest = make_version(session.pipeline, VERSION).manifest
@@ -84,10 +84,10 @@ def test_a_version_with_stand_ins_stays_a_candidate_until_somebody_releases_it(
         recipe.unlink()
     (gate,) = (gate for gate in gates if not gate.passed)
     assert gate.name == "stand_ins"
-    assert "built with stand-ins: quality (for my-quality)" in gate.detail["message"]
+    assert "built with fallbacks: quality (for my-quality)" in gate.detail["message"]
     held = dataclasses.replace(gate, version="v")
     registry.publish_version(version("v"), [sized(100)], [], gates=[held])
-    assert "stays a candidate: stand_ins: built with stand-ins" in release_if_passed(registry, "v")
+    assert "stays a candidate: stand_ins: built with fallbacks" in release_if_passed(registry, "v")
     assert registry.release_version("v", "ann", "a trial", override=True)
     assert registry.version("v").state == "released"
 

@@ -149,7 +149,7 @@ def test_a_plan_says_what_a_fresh_lock_would_change(
 
     assert f"of version {VERSION}" in plan()
     assert "fresh lock" not in plan()
-    assert "a fresh lock would resolve anew: " in plan("--set", f"{RULE}=182")
+    assert "a fresh lock would recompute: " in plan("--set", f"{RULE}=182")
     _, registry = open_home(Home.resolve(str(place.home)))
     assert place.build("--set", f"{RULE}=182", "--upgrade", "all", version="anew") == 0
     revoke(registry, "anew")
@@ -165,7 +165,7 @@ def test_a_named_lock_and_an_upgrade_exclude_each_other(small_build: Place) -> N
     lock = str(small_build.store / "versions" / VERSION / "lock.json")
     home = Home.resolve(str(small_build.home))
     with (
-        pytest.raises(RecipeError, match="leave one of the two out"),
+        pytest.raises(RecipeError, match="use only one of the two"),
         open_session(str(small_build.recipe), home, lock=lock, upgrade=("all",)),
     ):
         pass

@@ -11,7 +11,7 @@ import pytest
 
 from catalog.db.registry import Registry
 from catalog.db.rows import SuppressionRow
-from catalog.figures import wilson
+from catalog.figures import counted, wilson
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from corpus_assets.core.home import Home
@@ -251,7 +251,7 @@ def test_snapshots_rules_edits_benchmarks_and_groups(
     for row in shards:
         groups.setdefault(row.group_id, []).append(row.tokens)
     assert report.bars("Tokens by group") == {
-        name: f"{sum(some):,} in {len(some)} shards" for name, some in groups.items()
+        name: f"{sum(some):,} in {counted(len(some), 'shard')}" for name, some in groups.items()
     }
     (mixed,) = report.tables("Mixture")
     assert {row[0]: row[1] for row in mixed} == {name: sum(some) for name, some in groups.items()}

@@ -196,7 +196,7 @@ class RayEngine:
             self._unfit[error.node] = error
             self._work = self._fresh_work()
             self._slots = (-math.inf, 0)
-            self._tell(f"{error}; the build goes on without that node")
+            self._tell(f"{error}; the build continues without that node")
         run.put_back(self._to_do(run, call.numbers))
         return True
 

@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 
 from catalog.errors import CatalogError, is_full
+from catalog.figures import counted
 from corpus_assets.core.errors import (
     CorpusError,
     EngineError,
@@ -119,6 +120,6 @@ class PartsFailed(EngineError):
     def __init__(self, failures: Sequence[FailedTask]) -> None:
         first = failures[0]
         super().__init__(
-            f"{len(failures)} parts of {first.task.stage} failed; {first.task.label}: {first.reason}"
+            f"{counted(len(failures), 'part')} of {first.task.stage} failed; {first.task.label}: {first.reason}"
         )
         self.failures = tuple(failures)

@@ -216,7 +216,7 @@ def _rows_of(file: pq.ParquetFile, name: str, wanted: pa.Array) -> Iterator[pa.T
     known = set(file.schema_arrow.names)
     missing = [column for column in REQUIRED if column not in known]
     if missing:
-        raise SourceError(f"{name}: is no URL index, it has no column {missing[0]!r}")
+        raise SourceError(f"{name}: is not a URL index, it has no column {missing[0]!r}")
     others = [column for column in COLUMNS if column in known]
     for group in range(file.num_row_groups):
         files = file.read_row_group(group, columns=[FILE], use_threads=False)[FILE]

@@ -77,7 +77,7 @@ class CrawlSettings(FetchSettings):
         default=None, ge=1, description="files of each crawl; more contain fewer; null: all"
     )
     share: float | None = Field(
-        default=None, gt=0, le=1, description="share of each crawl's files, in place of `files`"
+        default=None, gt=0, le=1, description="share of each crawl's files, instead of `files`"
     )
     take: dict[str, Take] = Field(
         default={}, description="snapshot -> how much of it, where it is not as above"
@@ -137,7 +137,7 @@ MAX_INFLATED_BYTES = 1 << 30  # a million paths are 150 MB
 PIECE_BYTES = 1 << 20
 LIST_FROM = 5  # from so many files in a folder on, one listing is cheaper than asking for each
 
-LIST_ADVICE = "run the same command again; if it stays so, restore the list at `crawl.base`"
+LIST_ADVICE = "run the same command again; if the error persists, restore the list at `crawl.base`"
 
 OnProgress = Callable[[int, int], None]
 

@@ -108,7 +108,7 @@ def json_rows(file: Path) -> Iterator[dict[str, Any]]:
             for number, line in enumerate(lines, 1):  # noqa: B007 - the error tells it
                 row = json.loads(line)
                 if not isinstance(row, dict):
-                    raise ValueError("it is no object")
+                    raise ValueError("it is not an object")
                 yield row
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise SourceError(

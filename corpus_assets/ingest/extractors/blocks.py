@@ -96,7 +96,7 @@ def read_model(path: Path = MODEL) -> BlockModel:
             np.array(content["curve"], dtype=np.int32),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{path} is no model of the block extractor: {error}") from error
+        raise ModelError(f"{path} is not a model of the block extractor: {error}") from error
     if names != [*FEATURES, *CONTEXT] or depth != DEPTH or not _fits(model):
         raise ModelError(
             f"{path} was trained for other features than this release computes: "

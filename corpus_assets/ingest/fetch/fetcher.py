@@ -371,7 +371,7 @@ def _final(url: str, error: Exception) -> SourceError:
     if isinstance(error, Changed):
         return SourceError(
             f"{shown(url)}: was changed since it was pinned ({error}); a snapshot is frozen: "
-            "restore the file, or pin the snapshot anew under another name"
+            "restore the file, or pin it as a new snapshot under another name"
         )
     if isinstance(error, Missing):
         return AbsentSource(

@@ -208,7 +208,7 @@ class HttpTransport:
             else:
                 declared = answer.header("content-length")
                 if not declared.isdigit():
-                    raise Refused("the server does not say how long the file is")
+                    raise Refused("the server does not report the file size")
                 size = int(declared)
             return Stat(size, etag_of(answer), answer.header("last-modified"))
         finally:
@@ -332,7 +332,7 @@ class HttpTransport:
         try:
             host_of(target)
         except SourceError as error:
-            raise Refused("it redirects to something that is no address") from error
+            raise Refused("it redirects to an invalid URL") from error
 
     def _keep(self, place: str, connection: http.client.HTTPConnection) -> None:
         """Take a connection back whose answer was read to its end."""

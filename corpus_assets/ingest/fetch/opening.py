@@ -168,7 +168,7 @@ def opened(
         if ":" not in file.sha256 and stream.finish() != file.sha256:
             raise SourceError(
                 f"{shown(file.uri)}: is not the file that was pinned (SHA-256 {file.sha256[:12]}); "
-                "pin the snapshot anew under another name"
+                "pin it as a new snapshot under another name"
             )
 
 
@@ -244,8 +244,8 @@ class FileCache:
             sha256 = hasher.hexdigest()
             if ":" not in file.sha256 and sha256 != file.sha256:
                 raise SourceError(
-                    f"{shown(file.uri)}: is not the file that was pinned; pin the snapshot anew "
-                    "under another name"
+                    f"{shown(file.uri)}: is not the file that was pinned; pin it as a new "
+                    "snapshot under another name"
                 )
             copy.with_suffix(".sha256").write_text(sha256, encoding="ascii")
             os.replace(temporary, copy)

@@ -168,13 +168,13 @@ def checked_word(word: str) -> str:
     plain = _one_form(word)
     readable = _one_form(_host(unquote(plain)))
     if readable != plain:
-        raise ValueError(f"{word!r} never stands in an address as it is read: write {readable!r}")
+        raise ValueError(f"{word!r} never occurs in a decoded URL: write {readable!r}")
     if not plain or not _is_part(plain[0]) or not _is_part(plain[-1]):
         raise ValueError(f"{word!r}: write a word that begins and ends with a letter or a digit")
     strange = next((char for char in plain if not _is_part(char) and char not in INSIDE), None)
     if strange is not None:
         raise ValueError(
-            f"{word!r}: {strange!r} is no part of a word; write letters and digits, joined by "
+            f"{word!r}: {strange!r} is not part of a word; write letters and digits, joined by "
             "- _ or . where the address has these, and several words as several entries"
         )
     return plain

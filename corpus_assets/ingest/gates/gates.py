@@ -59,8 +59,8 @@ class GateSettings(Settings):
     blocked_hosts: tuple[str, ...] = ()
     blocked_url_words: tuple[str, ...] = Field(
         default=(),
-        description="words of any script that stand alone in an address as it is read, such as "
-        "`casino` or `free-porn`; without case",
+        description="words of any script that occur as words in a decoded URL, such as `casino` or "
+        "`free-porn`; case-insensitive",
     )
     blocked_url_lists: tuple[UrlWords, ...] = Field(
         default=(),

@@ -40,7 +40,7 @@ class LanguageGateSettings(Settings):
     min_score: float = Field(
         default=0.1, ge=0, le=1, description="that one of them reaches among the likeliest three"
     )
-    min_chars: int = Field(default=0, ge=0, description="characters that are no space")
+    min_chars: int = Field(default=0, ge=0, description="characters other than white space")
     sample_share: float = Field(
         default=0.01, ge=0, le=1, description="of refused pages, extracted to find false drops"
     )

@@ -43,7 +43,7 @@ class AiAgents(Settings):
     file: str | None = Field(
         default=None,
         description="a CSV file with the columns `name` and `purpose` (`training`, `search` or "
-        "`user-fetch`), in place of the list that comes with the program",
+        "`user-fetch`), instead of the built-in list",
     )
     sha256: str = Field(default="", description="of that list; filled in when it is read")
     training: tuple[str, ...] = Field(

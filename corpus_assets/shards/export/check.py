@@ -24,6 +24,7 @@ from pydantic import ValidationError
 
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
+from catalog.figures import counted
 from catalog.formats.manifest import Manifest, ShardRef
 from catalog.takedown.book import expect_book
 from corpus_assets.core.errors import ShardError, StoreError
@@ -120,7 +121,7 @@ def _read(folder: Path) -> _Export:
         ) from error
     if manifest is None or hashlib.sha256(manifest.dump()).hexdigest() != plan.manifest_sha256:
         raise ShardError(
-            f"{folder / 'manifest.json'} is not the manifest of the export; export it anew"
+            f"{folder / 'manifest.json'} is not the manifest of the export; export again"
         )
     return _Export(folder, plan, files, manifest)
 
@@ -278,7 +279,7 @@ def _lines(
     if row.status == "live":
         lines.append(f"version {row.name} is live: no takedown has changed it")
     else:
-        instead = f", {successor.name} stands in its place" if successor is not None else ""
+        instead = f", replaced by {successor.name}" if successor is not None else ""
         lines.append(f"version {row.name} is {row.status}{instead}")
     if len(samples):
         what = "hold removed documents" if exact else "may hold removed documents"
@@ -286,10 +287,10 @@ def _lines(
         more = " ..." if len(samples) > SHOWN else ""
         lines.append(f"{len(samples):,} of {export.plan.samples:,} samples {what}: {some}{more}")
         if documents:
-            lines.append(f"{len(documents):,} documents: {', '.join(documents[:SHOWN])}")
-        lines.append(f"export {successor.name if successor else 'another version'} anew")
+            lines.append(f"{counted(len(documents), 'document')}: {', '.join(documents[:SHOWN])}")
+        lines.append(f"export {successor.name if successor else 'another version'} again")
     elif row.status != "live":
         lines.append("no sample of the export holds a removed document")
     if not damaged and not len(samples):
-        lines.append("the export is whole")
+        lines.append("the export is intact")
     return lines

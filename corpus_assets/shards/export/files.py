@@ -173,7 +173,7 @@ class ExportFolder:
 
     def _refuse_foreign(self) -> None:
         if self.out.exists() and not (self.out.is_dir() and not any(self.out.iterdir())):
-            raise StoreError(f"{self.out} is there already; remove it or choose another --out")
+            raise StoreError(f"{self.out} already exists; remove it or choose another --out")
         if self.path.exists() and any(self.path.iterdir()) and not self.parts.is_dir():
             raise StoreError(
                 f"{self.path} was not made by an export; remove it or choose another --out"

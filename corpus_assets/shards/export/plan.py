@@ -145,7 +145,7 @@ def _passes(
     if run <= 0:
         raise ShardError(f"{where} of version {manifest.version} holds no sample to export")
     if tokens is not None and epochs is not None:
-        raise ShardError("say how much by tokens or by epochs, not by both")
+        raise ShardError("give either --tokens or --epochs, not both")
     if tokens is not None:
         samples = -(-tokens // manifest.seq_len)
         if not 1 <= samples <= run:

@@ -55,7 +55,7 @@ class DCLMLines(TextStep):
     min_words: int = Field(default=2, ge=0, description="fewest words of a line that stays")
     counted: tuple[str, ...] = Field(default=COUNTED, description="what a counter's number is of")
     phrases: tuple[str, ...] = Field(
-        default=("items in cart",), description="cut out of short lines, without case"
+        default=("items in cart",), description="cut out of short lines, case-insensitively"
     )
     last_phrases: tuple[str, ...] = Field(
         default=("Read more...",), description="the same, at the end of a line"

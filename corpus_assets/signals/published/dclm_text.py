@@ -44,7 +44,7 @@ class DCLMText(TextStep):
     family: Literal["dclm_text"] = "dclm_text"
     tlds: tuple[str, ...] = Field(
         default=(),
-        description="top-level domains of addresses, in small letters (DCLM: all that IANA lists); "
+        description="top-level domains of addresses, in lowercase (DCLM: all that IANA lists); "
         "empty: only IP addresses go",
     )
     max_newlines: int = Field(default=2, ge=1, description="line ends that may follow each other")
@@ -54,7 +54,7 @@ class DCLMText(TextStep):
     def _plain(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for tld in value:
             if not tld or tld != tld.lower().strip(". "):
-                raise ValueError(f"{tld!r}: write top-level domains in small letters without a dot")
+                raise ValueError(f"{tld!r}: write top-level domains in lowercase without a dot")
         return value
 
     def columns(self) -> dict[str, pa.DataType]:

@@ -42,7 +42,7 @@ class NeMo(SignalFamily):
 
     family: Literal["nemo"] = "nemo"
     phrases: tuple[str, ...] = Field(
-        default=PHRASES, min_length=1, description="phrases of legal notices, without case"
+        default=PHRASES, min_length=1, description="phrases of legal notices, case-insensitive"
     )
 
     def columns(self) -> dict[str, pa.DataType]:

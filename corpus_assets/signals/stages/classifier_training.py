@@ -49,8 +49,8 @@ class TrainSettings(Settings):
     min_documents: int = Field(
         default=5,
         ge=1,
-        description="training texts that a word must stand in to be known to the model, by its "
-        "hash, so that it knows no name of a single document that may be taken down later",
+        description="number of training texts a word must occur in to be in the model, by its hash, "
+        "so that the model has no name from a single document that may be taken down later",
     )
     max_vocabulary: int = Field(
         default=20_000,
@@ -307,7 +307,7 @@ class SnapshotSample(Settings):
     )
     urls: tuple[str, ...] = Field(
         default=(),
-        description="lists of the pages to draw from, one a line: an address, the begin of "
+        description="lists of the pages to draw from, one per line: a URL, the begin of "
         "addresses with `*` after it, or a host with its subdomains; empty: all pages",
     )
 
@@ -340,9 +340,7 @@ class ClassifierEntry(Settings):
     positives: tuple[TrainingTexts, ...] = Field(
         default=(), description="what it looks for: files, or samples of snapshots"
     )
-    negatives: tuple[TrainingTexts, ...] = Field(
-        default=(), description="what that is to be told from"
-    )
+    negatives: tuple[TrainingTexts, ...] = Field(default=(), description="counterexamples to those")
     labels_from: LabelSample | None = Field(
         default=None,
         exclude_if=is_absent,
@@ -365,16 +363,16 @@ class ClassifierEntry(Settings):
     def _one_way(self) -> "ClassifierEntry":
         if not self.is_trained:
             if self.positives or self.negatives or self.labels_from:
-                raise ValueError("say either `model`, `pinned` or `positives` and `negatives`")
+                raise ValueError("set one of `model`, `pinned`, or `positives` and `negatives`")
             if self.model is not None and self.pinned is not None:
-                raise ValueError("say either `model` or `pinned`")
+                raise ValueError("set either `model` or `pinned`")
             if self.pinned is not None and self.sha256 is None:
                 raise ValueError("a pinned classifier needs its `sha256`")
         elif self.labels_from is not None:
             if self.positives or self.negatives:
-                raise ValueError("say either `labels_from` or `positives` and `negatives`")
+                raise ValueError("set either `labels_from` or `positives` and `negatives`")
         elif not self.positives or not self.negatives:
-            raise ValueError("say `positives` and `negatives`, `model`, or `pinned` and `sha256`")
+            raise ValueError("set `positives` and `negatives`, `model`, or `pinned` and `sha256`")
         return self
 
     @property
@@ -416,13 +414,13 @@ def check_classifiers(
     read = {need.removeprefix(MODEL) for need in needs if need.startswith(MODEL)}
     for name in sorted(read - set(entries)):
         raise ValueError(
-            f"classifiers.{name}: a signal family or a cut of sentences needs it; say what it "
-            "learns from"
+            f"classifiers.{name}: a signal family or a cut of sentences needs it; configure "
+            "its training"
         )
     for name in sorted(set(entries) - read):
         raise ValueError(
             f"classifiers.{name}: no signal family reads it; add {{family: classifier, name: "
-            f"{name}}} to signals.families, name it in clean_text.sentences, or take it out"
+            f"{name}}} to signals.families, name it in clean_text.sentences, or remove it"
         )
     for name, entry in entries.items():
         for side, _, sample in entry.samples():

@@ -333,7 +333,7 @@ def _labels(context: TaskContext, table: pa.Table) -> pa.Array:
     labels = pc.struct_field(found, members) if members else found
     if not pa.types.is_string(labels.type):
         raise RecipeError(
-            f"{context.task.settings['signal']} is no label but {labels.type}; name one that is"
+            f"{context.task.settings['signal']} is not a label but {labels.type}; name one that is"
         )
     return labels
 
@@ -430,7 +430,7 @@ def _may_hold(recipe: Mapping[str, Any], name: str) -> str:
     if least is None:
         return "every word of the texts it was trained on, readable, and how it weighs"
     return (
-        f"64-bit hashes of words that stand in {least} or more of the texts it was trained on, and "
+        f"64-bit hashes of words that occur in {least} or more of the texts it was trained on, and "
         "how they weigh; rarer words and runs of words as weights in hashed places; no spelling"
     )
 

@@ -93,7 +93,7 @@ class PerplexityModelEntry(Settings):
     def _one_way(self) -> Self:
         ways = (self.texts or None, self.model, self.kenlm)
         if sum(way is not None for way in ways) != 1:
-            raise ValueError("say one of `texts` to train on, `model` and `kenlm`")
+            raise ValueError("set one of `texts` to train on, `model` and `kenlm`")
         if self.kenlm is None and self.sentencepiece is not None:
             raise ValueError("`sentencepiece` goes with `kenlm`")
         if self.model is None and self.sentencepiece_model is not None:

@@ -153,7 +153,7 @@ def _refuse_flat(name: str, values: npt.NDArray[np.float32]) -> None:
     if flat is not None:
         raise SourceError(
             f"signals.families (ensemble): {name} is flat or saturated: {flat} and would be ranked "
-            "by lot; train or choose a model that tells them apart, or leave it out"
+            "at random; train or choose a model that separates them, or leave it out"
         )
 
 

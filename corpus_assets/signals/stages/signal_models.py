@@ -74,7 +74,7 @@ def installed_folders(pipeline: SignalsPlanner) -> dict[str, str]:
 def folder_digest(folder: Path) -> str:
     """Return the digest of a model's folder."""
     if not folder.is_dir():
-        raise ModelError(f"signals.families: {folder} is no folder with a model; correct its path")
+        raise ModelError(f"signals.families: {folder} is not a model folder; correct its path")
     return model_digest(folder)
 
 

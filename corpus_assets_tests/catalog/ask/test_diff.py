@@ -112,7 +112,7 @@ def test_a_version_that_a_takedown_deleted_is_told_and_compared_as_far_as_known(
     assert later.registry.version("v1").status == "revoked"
     for file in (tmp_path / "store" / "versions" / "v1").iterdir():
         file.unlink()
-    said = f"version v1 was deleted after takedown {request.id}: v1.td1 took its place"
+    said = f"version v1 was deleted after takedown {request.id}, replaced by v1.td1"
     for ask in (
         lambda: verify(registry, store, "v1"),
         lambda: resolve(registry, store, "v1"),

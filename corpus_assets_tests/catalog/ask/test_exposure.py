@@ -138,7 +138,7 @@ def test_a_dropped_document_is_said_to_be_in_no_shard(corpus: Corpus, lineage: L
 
 
 def test_an_id_that_was_never_heard_of_is_refused(lineage: Lineage) -> None:
-    with pytest.raises(UnknownName, match="knows no document"):
+    with pytest.raises(UnknownName, match="has no document"):
         exposure(lineage, "ab" * 16, None, 5, 2)
     with pytest.raises(CatalogError, match="not a document id"):
         exposure(lineage, "zz" * 16, None, 5, 2)

@@ -79,7 +79,7 @@ def test_the_beginning_of_an_id_is_enough_where_it_is_unique(
     whole = corpus.docs[0].doc_id
     for digits in (32, 31, 12, 7):
         assert resolve_doc_id(lineage, whole.hex()[:digits].upper()) == whole
-    with pytest.raises(UnknownName, match="knows no document"):
+    with pytest.raises(UnknownName, match="has no document"):
         resolve_doc_id(lineage, "00000000")
     for wrong in ("", "abc", "xyz12345", "0" * 33):
         with pytest.raises(CatalogError):

@@ -149,7 +149,7 @@ def test_find_takes_an_address_a_host_a_text_or_a_file(corpus: Corpus, tmp_path:
         found = run_json(corpus, "find", *arguments)
         assert doc.doc_id.hex() in {match["doc_id"] for match in found["matches"]}, arguments
     assert doc.doc_id.hex() in run(corpus, "find", "--text-file", "-", stdin=doc.text).stdout
-    assert "Nothing of it" in run(corpus, "find", "--url", "http://else.example/").stdout
+    assert "No match in" in run(corpus, "find", "--url", "http://else.example/").stdout
     assert "first 2 are shown" in run(corpus, "find", "--host", "example", "--limit", "2").stdout
     assert "No document has exactly" in run(corpus, "find", "--text", "Write to <email>").stdout
 
@@ -171,20 +171,20 @@ def test_trace_shows_the_token_in_its_text(corpus: Corpus) -> None:
 
 def test_diff_of_a_version_with_itself_is_empty(corpus: Corpus) -> None:
     text = run(corpus, "diff", "v1", "v1").stdout
-    assert "6 shared, 0 changed, 0 added, 0 removed" in text
+    assert "6 unchanged, 0 changed, 0 added, 0 removed" in text
     assert "0 added, 0 removed" in text
     assert run_json(corpus, "diff", "v1", "v1")["recipe"] == []
 
 
 def test_verify_succeeds_on_a_whole_version_and_fails_on_a_damaged_one(own_corpus: Corpus) -> None:
     whole = run(own_corpus, "verify", "v1")
-    assert (whole.exit_code, "Whole:" in whole.stdout) == (0, True)
+    assert (whole.exit_code, "OK:" in whole.stdout) == (0, True)
     path = own_corpus.registry.version_shards("v1")[0].bin_path
     file = own_corpus.home / "store" / path
     file.write_bytes(file.read_bytes()[:-1] + b"\x01")
     damaged = run(own_corpus, "verify", "v1")
     assert damaged.exit_code == 1
-    assert "NOT whole: 1 problems" in damaged.stdout
+    assert "FAILED: 1 problem" in damaged.stdout
     assert path in damaged.stdout
     assert json.loads(run(own_corpus, "verify", "v1", "--json").stdout)["ok"] is False
 
@@ -194,7 +194,7 @@ def test_sql_answers_as_table_and_as_json(corpus: Corpus) -> None:
     assert run(corpus, "sql", query).stdout == "kept  n\nno    8\nyes   20\n"
     assert run_json(corpus, "sql", query)["rows"] == [[False, 8], [True, 20]]
     cut = run(corpus, "sql", "SELECT * FROM documents", "--limit", "1")
-    assert "only the first 1 rows" in cut.stderr
+    assert "output cut to 1 row (see --limit)" in cut.stderr
     raw = run_json(corpus, "sql", "SELECT doc_id, 'nan'::DOUBLE AS x FROM raw.documents LIMIT 1")
     assert len(raw["rows"][0][0]) == 32
     assert raw["rows"][0][1] is None
@@ -204,7 +204,7 @@ def test_sql_answers_as_table_and_as_json(corpus: Corpus) -> None:
     ("arguments", "said"),
     [
         (("resolve", "v9"), "no version 'v9'"),
-        (("lineage", "ffff"), "knows no document"),
+        (("lineage", "ffff"), "has no document"),
         (("lineage", "zz"), "not a document id"),
         (("trace", "v1", "shard_00000", "0", "0"), "4 shards are named"),
         (("trace", "v1", SHARD, "0", "x"), "'x' is not a valid integer"),

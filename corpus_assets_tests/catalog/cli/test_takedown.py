@@ -45,15 +45,15 @@ def test_a_request_says_what_it_touches_and_what_will_happen(own_corpus: Corpus)
     told = request(own_corpus, "--doc-id", kept.doc_id.hex()[:10], "--dry-run").stdout
     assert told.startswith("Dry run: nothing was filed.")
     filed = request(own_corpus, "--doc-id", kept.doc_id.hex()).stdout
-    assert "Takedown 1 is filed and pending." in filed
+    assert "Takedown 1 filed, pending." in filed
     assert "another member will be promoted" in filed
     assert "documents  1 (1 named by the request)" in filed
     again = request(own_corpus, "--doc-id", kept.doc_id.hex()).stdout
-    assert "This is takedown 1 already (pending); nothing new was filed." in again
+    assert "Already filed as takedown 1 (pending); nothing new was filed." in again
     standing = request(own_corpus, "--url", "http://nowhere.example/").stdout
-    assert "refused in every later snapshot and build" in standing
+    assert "applies to every later snapshot and build" in standing
     digest = request(own_corpus, "--text-sha256", "ab" * 32).stdout
-    assert "refused in every later snapshot and build" in digest
+    assert "applies to every later snapshot and build" in digest
 
 
 def test_a_wide_request_takes_yes_and_says_which_hosts_it_covers(own_corpus: Corpus) -> None:
@@ -62,7 +62,7 @@ def test_a_wide_request_takes_yes_and_says_which_hosts_it_covers(own_corpus: Cor
     assert refused.exit_code == 2
     assert "file it with --yes" in refused.stderr
     told = request(own_corpus, "--domain", "example", "--dry-run").stdout
-    assert "Filing it takes --yes: domain example covers" in told
+    assert "Filing it needs --yes: domain example covers" in told
     assert "covers     example and every host below it" in told
     assert "host           documents" in told
     assert run_json(own_corpus, *asked, "--yes")["outcome"] == "filed"
@@ -97,14 +97,14 @@ def test_near_copies_of_a_text_that_no_version_holds_are_refused_from_now_on(
     path.write_text(" ".join(f"word{n} of the tale" for n in range(40)), encoding="utf-8")
     told = request(own_corpus, "--text-file", str(path), "--near-duplicates").stdout
     assert "No document of a live version matches." in told
-    assert "Near copies of 1 texts are refused too, under any address." in told
+    assert "Near duplicates of 1 text are suppressed too, under any URL." in told
     shown = run(own_corpus, "takedown", "show", "1").stdout
-    assert "2 exact texts, 1 text with its near copies" in shown
+    assert "2 exact texts, 1 text with its near duplicates" in shown
     path.write_text("too short to tell", encoding="utf-8")
     short = request(own_corpus, "--text-file", str(path), "--near-duplicates").stdout
-    assert "Only exact copies are refused" in short
+    assert "Only exact copies are suppressed" in short
     unknown = request(own_corpus, "--url", "http://nowhere.example/", "--near-duplicates").stdout
-    assert "cannot be told before the text is known" in unknown
+    assert "cannot be found until the text is known" in unknown
 
 
 def test_a_text_cannot_be_sketched_where_nothing_that_does_it_is_installed(
@@ -120,7 +120,7 @@ def test_a_text_cannot_be_sketched_where_nothing_that_does_it_is_installed(
 
 def test_requests_are_listed_shown_and_withdrawn(own_corpus: Corpus) -> None:
     empty = run(own_corpus, "takedown", "list").stdout
-    assert empty == "No takedown of that kind is on file.\n"
+    assert empty == "No takedowns found.\n"
     request(own_corpus, "--url", LONG, "--requester", "Ann", "--reference", "case 7")
     request(own_corpus, "--domain", "nowhere.example", "--near-duplicates")
     table = run(own_corpus, "takedown", "list", "--status", "pending").stdout
@@ -134,12 +134,12 @@ def test_requests_are_listed_shown_and_withdrawn(own_corpus: Corpus) -> None:
         {"kind": "url_key", "value": "example,long)/"}
     ]
     gone = run(own_corpus, "takedown", "withdraw", "1").stdout
-    assert "Takedown 1 is withdrawn; 1 suppressions ended with it" in gone
+    assert "Takedown 1 withdrawn; 1 suppression ended with it" in gone
     assert [r["id"] for r in run_json(own_corpus, "takedown", "list", "--status", "withdrawn")] == [
         1
     ]
     cut = run(own_corpus, "takedown", "list", "--limit", "1")
-    assert "only the first 1 are shown" in cut.stderr
+    assert "output cut to 1 request (see --limit)" in cut.stderr
 
 
 def test_what_was_done_is_shown_and_cannot_be_withdrawn(own_corpus: Corpus) -> None:
@@ -166,13 +166,13 @@ def test_an_import_exits_with_one_when_a_line_was_bad(own_corpus: Corpus, tmp_pa
     result = run(own_corpus, "takedown", "import", str(path), "--dry-run")
     assert result.exit_code == 1
     assert "line 3: 'not a page' is not a web address" in result.stdout
-    assert "list.csv: 2 requests read, 1 bad lines (dry run: nothing was filed)" in result.stdout
+    assert "list.csv: 2 requests read, 1 bad line (dry run: nothing was filed)" in result.stdout
     result = run(own_corpus, "takedown", "import", str(path), "--json")
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["filed"], answer["bad_lines"][0]["line"]) == (1, 1, 3)
     path.write_text(f"url\n{LONG}\n")
     good = run(own_corpus, "takedown", "import", str(path), "--reason", "all of them")
-    assert (good.exit_code, "already there    1" in good.stdout) == (0, True)
+    assert (good.exit_code, "already filed  1" in good.stdout) == (0, True)
 
 
 def test_no_command_prints_text_of_a_document(own_corpus: Corpus, tmp_path: Path) -> None:
@@ -200,12 +200,12 @@ def test_no_command_prints_text_of_a_document(own_corpus: Corpus, tmp_path: Path
         (("takedown", "request", "--url", "a", "--domain", "b", "--reason", "x"), "exactly one of"),
         (("takedown", "request", "--url", LONG), "Missing option '--reason'"),
         (("takedown", "request", "--url", LONG, "--reason", " "), "needs a reason"),
-        (("takedown", "request", "--doc-id", "ffff", "--reason", "x"), "no live version knows"),
+        (("takedown", "request", "--doc-id", "ffff", "--reason", "x"), "no live version has"),
         (("takedown", "show", "99"), "no takedown 99"),
         (("takedown", "withdraw", "99"), "no takedown 99"),
         (("takedown", "list", "--status", "lost"), "'lost' is not one of"),
         (("takedown", "import", "/nowhere.csv"), "does not exist"),
-        (("exposure", "ffff", "--steps", "1", "--global-batch", "1"), "knows no document"),
+        (("exposure", "ffff", "--steps", "1", "--global-batch", "1"), "has no document"),
         (("exposure", "ffff", "--steps", "1"), "Missing option '--global-batch'"),
     ],
 )
@@ -227,7 +227,7 @@ def test_exposure_is_told_as_a_table_and_as_json(corpus: Corpus) -> None:
     assert answer["times_seen"] == len(answer["seen"]) > 0
     assert {row["step"] for row in answer["seen"]} <= set(range(12))
     text = run(corpus, "exposure", doc.doc_id.hex()[:8], *options).stdout
-    assert f"times seen            {answer['times_seen']}" in text
+    assert f"times seen       {answer['times_seen']}" in text
     assert "The run of this manifest ends after 12 steps" in text
 
 

@@ -1,4 +1,4 @@
-"""What people said of decisions: recorded, summed, counted by the gate, handed on or forgotten."""
+"""Review of decisions: recorded, summed, counted by the gate, handed on or forgotten."""
 
 from dataclasses import replace
 
@@ -81,7 +81,7 @@ def test_a_version_in_the_place_of_another_gets_its_judgements_without_those_of_
 
 def test_wrong_judgements_are_refused(registry: Registry) -> None:
     publish(registry)
-    with pytest.raises(CatalogConflict, match="say who judges"):
+    with pytest.raises(CatalogConflict, match="name of its reviewer"):
         registry.judge(replace(judged(), judged_by=" "))
     with pytest.raises(CatalogConflict, match="longer than"):
         registry.judge(replace(judged(), why="x" * (MAX_WHY_CHARS + 1)))

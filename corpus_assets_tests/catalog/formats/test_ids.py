@@ -36,7 +36,7 @@ def test_what_would_not_be_one_plain_folder_is_refused_on_one_line(
         lambda: registry.put_snapshot(SnapshotRow(name, "web", 0), []),
         lambda: registry.publish_version(VersionRow(name, "l", "r", "m", "s", 0, 0, 0), [], []),
     ):
-        with pytest.raises(BadName, match="is no name for a") as caught:
+        with pytest.raises(BadName, match="is not a valid name for a") as caught:
             put()
         assert str(caught.value).isprintable()
         assert len(str(caught.value)) < 300

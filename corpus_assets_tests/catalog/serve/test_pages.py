@@ -421,7 +421,7 @@ def test_documents_under_takedowns_are_known_many_at_once_as_one_by_one(
 def test_what_is_not_there_is_said(browser: Browser) -> None:
     for path, said in (
         ("/versions/none", "none"),
-        ("/documents/ffffffffffff", "knows no document"),
+        ("/documents/ffffffffffff", "has no document"),
         ("/documents/xyz", "not a document id"),
         ("/takedowns/99", "99"),
         ("/takedowns/99999999999999999999", "99999999999999999999"),

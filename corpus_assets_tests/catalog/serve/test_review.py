@@ -87,7 +87,7 @@ def test_a_judgement_is_recorded_and_the_next_sample_shown(place: Place) -> None
         assert "Judged by ann: 1" in after.text
         send(browser, second | {"verdict": "agree"})
         assert fields(ask(browser, stage="kept", by="ben").body)["doc_id"] == first["doc_id"]
-        assert "What people said" in browser.get(f"/versions/{VERSION}", **AUTH).text
+        assert "Review" in browser.get(f"/versions/{VERSION}", **AUTH).text
         send(browser, fields(ask(browser, **asked).body) | {"verdict": "agree"})
     rows = registry.judgements(VERSION)
     assert [(row.doc_id, row.agrees, row.why) for row in rows[:2]] == [

@@ -165,8 +165,8 @@ def test_an_older_catalog_is_refused_and_brought_up_to_the_book(
 
 
 EDITS = [
-    ("DELETE FROM suppressions WHERE kind = 'url_key'", "standing order"),
-    ("DELETE FROM suppression_holders WHERE request_id = 2", "standing orders of the book"),
+    ("DELETE FROM suppressions WHERE kind = 'url_key'", "suppression"),
+    ("DELETE FROM suppression_holders WHERE request_id = 2", "suppressions of the book"),
     ("UPDATE suppressions SET value = 'com,b)/' WHERE value = 'com,example)/1'", "no entry"),
     ("UPDATE takedown_requests SET reason = 'forged' WHERE id = 1", r"1 was altered.*reason"),
     ("UPDATE takedown_requests SET status = 'done' WHERE id = 4", r"4 was altered.*status"),
@@ -213,7 +213,7 @@ def test_a_catalog_with_orders_and_no_book_at_all_is_refused(
     with pytest.raises(OrderBookError, match="ends with entry 0, and the catalog wrote 7"):
         expect_book(registry, store)
     sql(registry, "DELETE FROM order_book")
-    with pytest.raises(OrderBookError, match="do not say what the order book says"):
+    with pytest.raises(OrderBookError, match="disagree with the order book"):
         expect_book(registry, store)
     with pytest.raises(OrderBookError, match="nothing to restore"):
         restore(registry, store)
@@ -267,7 +267,7 @@ def test_an_entry_that_was_edited_is_found(registry: Registry, store: Store) -> 
     with pytest.raises(OrderBookError, match="entry 7 .* is another one than the catalog's"):
         expect_book(registry, store)
     last.write_bytes(b"{" + last.read_bytes()[1:-1] + b',"kind":"x"}')
-    with pytest.raises(OrderBookError, match="is damaged .*stands twice"):
+    with pytest.raises(OrderBookError, match="is damaged .*duplicate"):
         expect_book(registry, store)
 
 

@@ -107,7 +107,7 @@ def test_a_document_is_named_by_its_id_or_the_start_of_it(corpus: Corpus) -> Non
     assert listed(dry(corpus, target)) == ids([doc])
     unknown = doc_id_target("0" * 32)
     assert find_doc_id(corpus.registry, corpus.store, "0" * 32) == unknown
-    with pytest.raises(UnknownName, match="all 32 digits for a standing order"):
+    with pytest.raises(UnknownName, match="all 32 digits to suppress"):
         find_doc_id(corpus.registry, corpus.store, "00000000")
     with pytest.raises(TakedownRefused, match="32 hex digits"):
         find_doc_id(corpus.registry, corpus.store, "abc")

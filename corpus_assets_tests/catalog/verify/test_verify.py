@@ -12,6 +12,7 @@ import pytest
 from catalog.db.published import load_manifest
 from catalog.db.rows import LINEAGE_TABLES, ShardRow
 from catalog.errors import StoreFileError
+from catalog.figures import counted
 from catalog.formats.manifest import parse_manifest
 from catalog.formats.shards import HEAD, parse_index
 from catalog.verify.files import check_shard
@@ -179,7 +180,7 @@ def test_a_record_without_text_that_is_kept_is_found(tmp_path: Path) -> None:
         next(row for row in rows if row["reason"] == "empty_page")["kept"] = True
 
     found = problems(build(tmp_path, tamper=rewrite("decisions", revive)))
-    assert any("gave no text and are kept" in problem["problem"] for problem in found)
+    assert any("records without text that are kept" in problem["problem"] for problem in found)
 
 
 def test_a_capture_kept_twice_is_found(tmp_path: Path) -> None:
@@ -237,7 +238,7 @@ def test_tokens_that_are_not_as_the_spans_say_are_found(
         changed[place] = value
         assert said in sentences(own_corpus, shard, bin=changed.tobytes())
     changed = np.where(tokens == 0, 5, tokens).astype("<i4")  # token 0 ends documents
-    assert f"{shard.documents} documents do not end" in sentences(
+    assert f"{counted(shard.documents, 'document')} do not end" in sentences(
         own_corpus, shard, bin=changed.tobytes()
     )
 
@@ -251,7 +252,7 @@ def test_blocks_of_a_large_shard_are_read_one_by_one(
     for block in (1, 7, SEQ_LEN, 10_000):
         monkeypatch.setattr("catalog.verify.files.BLOCK_TOKENS", block)
         assert sentences(own_corpus, shard) == ""
-        assert f"{shard.documents} documents do not end" in sentences(
+        assert f"{counted(shard.documents, 'document')} do not end" in sentences(
             own_corpus, shard, bin=wrong.tobytes()
         )
 

@@ -134,7 +134,7 @@ def test_a_folder_beside_the_crawls_is_passed_over_with_a_word(
     assert place.run("snapshots", "discover", "--json", "--limit", "1") == 0
     told = capsys.readouterr()
     assert [found["crawl"] for found in json.loads(told.out)] == [SECOND]
-    assert "passed over CC-NEWS: it has no warc.paths.gz" in told.err
+    assert "skipped CC-NEWS: it has no warc.paths.gz" in told.err
 
 
 def test_a_listed_crawl_without_its_files_does_not_hide_the_others(
@@ -149,7 +149,7 @@ def test_a_listed_crawl_without_its_files_does_not_hide_the_others(
         server.files["collinfo.json"] = listed
     told = capsys.readouterr()
     assert [found["crawl"] for found in json.loads(told.out)] == [SECOND]
-    assert "passed over CC-MAIN-2024-22" in told.err
+    assert "skipped CC-MAIN-2024-22" in told.err
     assert server.requests("CC-MAIN-2024-22") == 1
     assert not server.requests("CC-MAIN-2023-50"), "no more is asked for than is shown"
 
@@ -185,7 +185,7 @@ def test_adding_a_crawl_that_is_not_there_says_so_and_leaves_nothing(
     assert place.run("snapshots", "add", "CC-MAIN-1999-01") == 1
     assert "is not there" in capsys.readouterr().err
     assert place.run("snapshots", "add", "../../etc") == 1
-    assert "'../../etc' is no name for a snapshot" in capsys.readouterr().err
+    assert "'../../etc' is not a valid name for a snapshot" in capsys.readouterr().err
     assert not list(place.home.glob("store/snapshots/**/*.json"))
 
 

@@ -89,7 +89,7 @@ def test_crawls_on_s3_are_found_by_their_folders(
     (found,) = json.loads(told.out)
     assert (found["crawl"], found["files"]) == (SECOND, 4)
     assert found["bytes"] > 0
-    assert "passed over CC-NEWS" in told.err
+    assert "skipped CC-NEWS" in told.err
 
 
 def test_only_crawls_on_s3_are_followed(bucket: str, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_only_crawls_on_s3_are_followed(bucket: str, tmp_path: Path) -> None:
     told: list[str] = []
     added = follow(Book.open(str(place.recipe), Home.resolve(str(place.home))), told.append)
     assert [each.snapshot for each in added] == [SECOND]
-    assert told == ["passed over CC-NEWS: it has no warc.paths.gz"]
+    assert told == ["skipped CC-NEWS: it has no warc.paths.gz"]
 
 
 def test_a_public_bucket_is_read_without_credentials_and_with_every_fault(

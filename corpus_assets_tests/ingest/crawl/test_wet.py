@@ -65,4 +65,4 @@ def test_only_crawls_with_plain_text_are_found(
     told = capsys.readouterr()
     (found,) = json.loads(told.out)
     assert (found["crawl"], found["files"]) == (FIRST, 3)
-    assert f"passed over {SECOND}: it has no wet.paths.gz" in told.err
+    assert f"skipped {SECOND}: it has no wet.paths.gz" in told.err

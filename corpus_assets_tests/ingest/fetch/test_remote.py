@@ -187,7 +187,7 @@ def test_retry_after_is_honoured_and_bounded(server: CrawlServer) -> None:
     [
         ("ftp://127.0.0.1/x", "not https"),
         ("file:///etc/passwd", "not https"),
-        ("http://user:secret@127.0.0.1/x", "no address"),
+        ("http://user:secret@127.0.0.1/x", "invalid URL"),
     ],
 )
 def test_redirects_lead_nowhere_odd(server: CrawlServer, target: str, message: str) -> None:

@@ -160,7 +160,7 @@ def test_the_command_says_what_to_do_and_fails(
     with pytest.raises(SystemExit, match="1"):
         main(["check-export", str(tmp_path / "out"), *home])
     said = capsys.readouterr().out
-    assert "v1.td1 stands in its place" in said
+    assert "replaced by v1.td1" in said
     assert scene.victim.hex() in said
     with pytest.raises(SystemExit, match="1"):
         main(["check-export", str(tmp_path / "out"), "--json", *home])

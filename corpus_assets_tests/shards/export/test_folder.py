@@ -118,7 +118,7 @@ def test_nothing_that_is_there_is_overwritten(
 ) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("precious")
-    with pytest.raises(StoreError, match="is there already"):
+    with pytest.raises(StoreError, match="already exists"):
         export_to(tmp_path / "out", manifest, root, "mds")
     (tmp_path / "new.partial").mkdir()
     (tmp_path / "new.partial" / "mine").write_text("precious")

@@ -72,7 +72,7 @@ def test_half_an_epoch_is_the_first_half_of_the_run(manifest: Manifest) -> None:
         ({"tokens": 0}, "cannot be exported"),
         ({"epochs": 0.0}, "above 0"),
         ({"epochs": float("nan")}, "above 0"),
-        ({"tokens": 64, "epochs": 1.0}, "not by both"),
+        ({"tokens": 64, "epochs": 1.0}, "not both"),
         ({"phase": "warmup"}, "no phase 'warmup'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A recipe names its models; without them it is refused, and a stand-in is used only when asked for."""
+"""A recipe names its models; without them it is refused, and a fallback is used only when asked for."""
 
 import json
 import re
@@ -26,11 +26,11 @@ from corpus_assets_tests.cli.test_commands import Captured, said
 from corpus_assets_tests.small_corpus import RECIPE, make_small_corpus
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
-ALL = {"use_stand_ins": ["all"]}
+ALL = {"use_fallbacks": ["all"]}
 NAMED = {
     name: recipe
     for name in sorted(path.stem for path in RECIPES.glob("*.yaml"))
-    if (recipe := load_recipe(RECIPES / f"{name}.yaml")).stand_ins
+    if (recipe := load_recipe(RECIPES / f"{name}.yaml")).fallbacks
 }
 
 
@@ -42,17 +42,17 @@ def test_recipes_that_lean_on_published_models_name_them() -> None:
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_stand_ins_take_the_place_of_every_named_model_and_are_part_of_the_identity(
+def test_fallbacks_replace_every_named_model_and_are_part_of_the_identity(
     name: str,
 ) -> None:
     real, other = NAMED[name], load_recipe(RECIPES / f"{name}.yaml", ALL)
     named = {model for _, model in real.named_models()} - {"lid.176"}
-    replaced = {model for each in real.stand_ins.values() for model in each.instead_of}
+    replaced = {model for each in real.fallbacks.values() for model in each.instead_of}
     assert named == replaced != set()
     assert {model for _, model in other.named_models()} == {"lid.176"}
     assert "stand_ins" not in real.identity()
-    assert other.identity()["stand_ins"] == other.stand_ins_in_use()
-    assert set(other.stand_ins_in_use()) == set(real.stand_ins)
+    assert other.identity()["stand_ins"] == other.fallbacks_in_use()
+    assert set(other.fallbacks_in_use()) == set(real.fallbacks)
     assert real.digest != other.digest
     again = parse_recipe(other.model_dump(mode="json"), "a copy")  # as a takedown reads it
     assert again.digest == other.digest
@@ -81,7 +81,7 @@ def test_a_shipped_recipe_without_its_models_refuses_in_one_line(name: str, home
     message = str(raised.value)
     assert "\n" not in message
     assert f"model {first} is not installed: {how_to_get(first, home)}" in message
-    assert "`--stand-ins`" in message
+    assert "`--fallbacks`" in message
 
 
 def test_both_thresholds_of_dclm_stand_in_one_file() -> None:
@@ -97,12 +97,12 @@ def test_both_thresholds_of_dclm_stand_in_one_file() -> None:
     assert changed.selection.cutoffs["quality"].drop_share == 0.5  # what is set wins
 
 
-def test_single_stand_ins_can_be_asked_for() -> None:
-    one = load_recipe(RECIPES / "nemotron-cc.yaml", {"use_stand_ins": ["mixtral_edu"]})
-    assert one.stand_ins_in_use() == {"mixtral_edu": "mixtral-edu-classifier"}
+def test_single_fallbacks_can_be_asked_for() -> None:
+    one = load_recipe(RECIPES / "nemotron-cc.yaml", {"use_fallbacks": ["mixtral_edu"]})
+    assert one.fallbacks_in_use() == {"mixtral_edu": "mixtral-edu-classifier"}
     assert "dclm-fasttext" in {model for _, model in one.named_models()}
-    with pytest.raises(RecipeError, match=r"no stand-in nobody; known: nemotron_edu, mixtral_edu"):
-        load_recipe(RECIPES / "nemotron-cc.yaml", {"use_stand_ins": ["nobody"]})
+    with pytest.raises(RecipeError, match=r"no fallback nobody; known: nemotron_edu, mixtral_edu"):
+        load_recipe(RECIPES / "nemotron-cc.yaml", {"use_fallbacks": ["nobody"]})
 
 
 # A small corpus whose quality classifier is a model by name.
@@ -115,7 +115,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     recipe: dict[str, Any] = yaml.safe_load(RECIPE)
     trained = recipe["classifiers"]["quality"]
     recipe["classifiers"]["quality"] = {"model": "my-quality"}
-    recipe["stand_ins"] = {
+    recipe["fallbacks"] = {
         "quality": {"instead_of": ["my-quality"], "changes": {"classifiers.quality": trained}}
     }
     (tmp_path / "named.yaml").write_text(yaml.safe_dump(recipe))
@@ -141,27 +141,27 @@ def test_a_build_without_its_model_does_no_work(small: Path, capsys: Captured) -
         error = said(capsys, *command(small, name), code=1)
         assert re.search(
             r"(?m)^corpus: error: recipe small: classifiers\.quality: model my-quality is not installed: "
-            r"run `corpus models add my-quality --path .*; or add `--stand-ins` to build with the "
-            r"recipe's stand-in for it$",
+            r"run `corpus models add my-quality --path .*; or add `--fallbacks` to build with the "
+            r"recipe's fallback for it$",
             error.strip(),
         )
     assert not (small / "home" / "store" / "artifacts").exists()
 
 
 @pytest.mark.slow
-def test_a_stand_in_is_told_everywhere_and_the_real_model_is_no_stand_in(
+def test_a_fallback_is_reported_everywhere_and_the_real_model_is_not_one(
     small: Path, capsys: Captured
 ) -> None:
-    told = "stand-in: quality takes the place of my-quality"
-    assert told in said(capsys, *command(small, "plan", "--stand-ins"))
-    listed = json.loads(said(capsys, *command(small, "plan", "--stand-ins", "--json")))
+    told = "fallback: quality takes the place of my-quality"
+    assert told in said(capsys, *command(small, "plan", "--fallbacks"))
+    listed = json.loads(said(capsys, *command(small, "plan", "--fallbacks", "--json")))
     assert listed["signals"]["stand_ins"] == {"quality": "my-quality"}
     capsys.readouterr()
-    assert main(command(small, "build", "--stand-ins", "--version", "other", "--workers", "1")) == 0
+    assert main(command(small, "build", "--fallbacks", "--version", "other", "--workers", "1")) == 0
     shown = capsys.readouterr()
     assert told in shown.out
     assert told in shown.err
-    assert "--stand-ins --set" in shown.out  # what to try next works
+    assert "--fallbacks --set" in shown.out  # what to try next works
     versions = small / "home" / "store" / "versions"
     other = load_manifest(versions / "other" / "manifest.json")
     assert other.recipe.stand_ins == {"quality": "my-quality"}
@@ -176,7 +176,7 @@ def test_a_stand_in_is_told_everywhere_and_the_real_model_is_no_stand_in(
     home = Home.resolve(str(small / "home"))
     with open_session(str(small / "named.yaml"), home, progress=Told(told_now)) as session:
         assert build(session, "real", InProcess()) is not None
-    assert not any("stand-in" in line for line in told_now)
+    assert not any("fallback" in line for line in told_now)
     real = load_manifest(versions / "real" / "manifest.json")
     assert b"stand_ins" not in (versions / "real" / "manifest.json").read_bytes()
     lock = load_lock(versions / "real" / "lock.json")
@@ -209,9 +209,9 @@ def test_a_model_by_name_can_be_held_to_a_digest(small: Path, capsys: Captured) 
 @pytest.mark.parametrize(
     ("entry", "said_what"),
     [
-        ({"model": "a", "pinned": "b", "sha256": "c"}, "say either `model` or `pinned`"),
-        ({"model": "a", "positives": ["p"], "negatives": ["n"]}, "say either `model`, `pinned`"),
-        ({}, "say `positives` and `negatives`, `model`, or"),
+        ({"model": "a", "pinned": "b", "sha256": "c"}, "set either `model` or `pinned`"),
+        ({"model": "a", "positives": ["p"], "negatives": ["n"]}, "set one of `model`, `pinned`"),
+        ({}, "set `positives` and `negatives`, `model`, or"),
     ],
 )
 def test_a_classifier_comes_from_one_place(
@@ -225,5 +225,5 @@ def test_environments_without_the_language_identifier_are_told_before_any_work(
     small: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "prefix", str(small / "environment"))
-    error = said(capsys, *command(small, "plan", "--stand-ins"), code=1)
+    error = said(capsys, *command(small, "plan", "--fallbacks"), code=1)
     assert "language_model: model lid.176 is not installed: run `corpus models fetch`" in error
