@@ -148,11 +148,11 @@ class HomeSearch:
         """Search one file; `path` is where SQLite can open it."""
         is_ours = name in self._recorded
         found = Found(self.text_ids, self.index, by_value=is_ours)
-        size = stream.seek(0, 2)
+        n_bytes = stream.seek(0, 2)
         stream.seek(0)
         self.files += 1
-        self.total_bytes += size
-        reader = Reader(found, self.decoders, size, is_ours)
+        self.total_bytes += n_bytes
+        reader = Reader(found, self.decoders, n_bytes, is_ours)
         reader.file(stream, path)
         is_pinned = self.places.is_pinned(name)  # what it may hold is said by its stage
         self.not_searched += [
