@@ -5,7 +5,6 @@ import io
 import tracemalloc
 import zipfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -136,18 +135,6 @@ def test_a_damaged_range_is_named_by_those_who_read_it_only(store: LocalStore) -
         CorruptArtifact, match=r"artifacts/write/.*/tokens.zip .* delete its folder"
     ):
         list(read_ranges(target(store, [result], "a")))
-
-
-def test_an_index_from_before_checksums_is_read_and_checked_by_its_digest(
-    store: LocalStore,
-) -> None:
-    result = written(store, {"a": b"first", "b": b"second"})
-    *place, digest, _ = result.notes["ranges"][FILE]
-    old = replace(result, notes={"ranges": {FILE: [*place, digest]}})
-    assert ranges_of(store, old, FILE) == ranges_of(store, result, FILE)
-    old = replace(result, notes={"ranges": {FILE: [*place, digest[::-1]]}})
-    with pytest.raises(CorruptArtifact, match="tokens.zip"):
-        ranges_of(store, old, FILE)
 
 
 def test_a_range_may_be_identified_by_a_part_of_it_and_is_checked_as_a_whole(
