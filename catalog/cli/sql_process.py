@@ -43,22 +43,24 @@ def ask(url: URL, store_url: str, version: str | None, sql: str, limit: int) -> 
         "limits": asdict(limits),
     }
     with tempfile.TemporaryDirectory(prefix=f"{SPILL}{process_name()}:") as spill:
-        child = subprocess.Popen(
-            COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | {"TMPDIR": spill},
-            start_new_session=True,  # Ctrl-C is for us alone
-        )
+        child = None
         try:
+            child = subprocess.Popen(
+                COMMAND,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=os.environ | {"TMPDIR": spill},
+                start_new_session=True,  # Ctrl-C is for us alone
+            )
             told, _ = child.communicate(json.dumps(question).encode(), limits.time_s)
         except subprocess.TimeoutExpired:
             raise limits.out_of_time() from None
         except KeyboardInterrupt:
             raise KeyboardInterrupt("the query was stopped") from None
         finally:
-            child.kill()
-            child.wait()
+            if child is not None:
+                child.kill()
+                child.wait()
     if child.returncode in (OUT_OF_MEMORY, *FATAL):
         raise limits.out_of_memory()
     if child.returncode != 0:
@@ -75,7 +77,10 @@ def main() -> None:
     from catalog.db.registry import Registry
     from catalog.formats.store import Store
 
-    question = json.load(sys.stdin)
+    try:
+        question = json.load(sys.stdin)
+    except ValueError:  # the asking process was stopped while it started this one
+        return
     limits = QueryLimits(**question["limits"])
     signal.alarm(int(limits.time_s) + 5)  # should who asks have been killed
     registry, store = Registry(question["url"]), Store(question["store_url"])

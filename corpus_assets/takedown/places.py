@@ -73,11 +73,11 @@ class Places:
         )
 
     def is_pinned(self, name: str) -> bool:
-        """Say whether a file is a calibration of a live version, or a copy of a file that a recipe
-        names: known by its digest, whatever its format."""
+        """Say whether a file is a calibration, of a live version or of a lock, or a copy of a file
+        that a recipe names: known by its digest, whatever its format."""
         pinned = [f"versions/{version}/calibrations/" for version in self.live]
         return self.store is not None and name.startswith(
-            tuple(f"{self.store}/{folder}" for folder in (*pinned, "sources/files/"))
+            tuple(f"{self.store}/{folder}" for folder in (*pinned, "pins/", "sources/files/"))
         )
 
     def to_do(self, name: str, is_source: bool, values: Sequence[StoredValue] = ()) -> str:

@@ -171,6 +171,9 @@ def test_what_cannot_be_seen_from_here_and_what_is_no_part_of_the_corpus_is_name
 ) -> None:
     bench.registry.put_copy(CopyRow("/data/flat", "export", {"small-1": None}, "other-machine"))
     (bench.root / "picture.png").write_bytes(b"\x89PNG" + os.urandom(400))
+    pins = bench.root / "store" / "pins"  # a lock's calibrations: what they may hold is said
+    pins.mkdir(exist_ok=True)
+    (pins / ("0" * 64)).write_bytes(os.urandom(400))
     assert bench.take_down() == 0
     told = capsys.readouterr().err
     assert "/data/flat was not searched: a copy (export) on other-machine" in told
