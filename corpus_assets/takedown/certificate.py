@@ -246,8 +246,8 @@ def _lead(body: Mapping[str, Any]) -> str:
     strange = len(_strange(body))
     if strange:
         text += (
-            f" <b>This is not finished: {_were(strange, 'other file')} found that hold or may hold "
-            "the text</b>; listed below with what to do."
+            f" <b>This is not finished: {_were(strange, 'other file')} found to hold the text, "
+            "certainly or possibly</b>; listed below with what to do."
         )
     if left:
         text += f" <b>This is not finished: {counted(left, 'file')} could not be deleted.</b>"

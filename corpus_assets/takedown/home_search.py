@@ -169,9 +169,8 @@ class HomeSearch:
             self._shown[name] = found.shown
         if time.monotonic() - self._told > TELL_S:
             self._told = time.monotonic()
-            self.tell(
-                f"searching the home: {counted(self.files, 'file')}, {size(self.total_bytes)}"
-            )
+            gib = self.total_bytes / 2**30
+            self.tell(f"searching the home: {counted(self.files, 'file')}, {gib:.1f} GiB")
 
     def holders_of(self, doc_ids: Collection[str], copied: Collection[str] = ()) -> list[Holder]:
         """Files that hold some of the documents.

@@ -349,13 +349,13 @@ def _imported(pipeline: Pipeline) -> str:
     families = [f for f in pipeline.recipe.signals.families if isinstance(f, Imported)]
     if not families:
         return ""
-    found, documents = Counter[str](), 0
+    annotated, documents = Counter[str](), 0
     for result in pipeline.all_results("signals"):
-        found.update(result.notes.get(IMPORTED, {}))
+        annotated.update(result.notes.get(IMPORTED, {}))
         documents += result.counts["documents_in"]
     rows = [
-        (f.name, f.key, ", ".join(f.columns()), found[f.name],
-         Percent(found[f.name] / documents) if documents else "")
+        (f.name, f.key, ", ".join(f.columns()), annotated[f.name],
+         Percent(annotated[f.name] / documents) if documents else "")
         for f in families
     ]  # fmt: skip
     heads = ("import", "joined by", "columns", "documents with a row", "share")

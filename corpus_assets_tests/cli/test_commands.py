@@ -96,7 +96,7 @@ def test_a_report_is_copied_out_with_what_the_version_took(
     )
     assert rows == [
         (one["stage"], f"{one['cpu_hours'] * 3600:,.1f} s", f"{one['money']:.6f}")
-        for one in cost["stages"]
+        for one in [*cost["stages"], {"stage": "total"} | cost["total"]]
     ]
     assert f"computed from {cost['first_computed_at']} to" in section
     gates = re.findall(r"<td>(\w+)</td><td>passed</td>", section.partition('<h2 id="gates">')[2])
@@ -128,7 +128,7 @@ def test_a_report_has_what_people_said_of_the_version(
     page = tmp_path / "page.html"
     said(capsys, "report", VERSION, "--home", str(place.home), "-o", str(page))
     written = page.read_text(encoding="utf-8")
-    section = written.partition('<h2 id="what-people-said">')[2].partition("<h2 ")[0]
+    section = written.partition('<h2 id="review">')[2].partition("<h2 ")[0]
     cells = re.findall(r"<td[^>]*>(.*?)</td>", section)
     assert cells == ["selection", "language", "4", "1", "25.0%", "4.6% to 69.9%"]
     assert "a word of the page" not in written

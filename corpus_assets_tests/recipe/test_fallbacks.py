@@ -152,7 +152,7 @@ def test_a_build_without_its_model_does_no_work(small: Path, capsys: Captured) -
 def test_a_fallback_is_reported_everywhere_and_the_real_model_is_not_one(
     small: Path, capsys: Captured
 ) -> None:
-    told = "fallback: quality takes the place of my-quality"
+    told = "fallback: quality replaces my-quality"
     assert told in said(capsys, *command(small, "plan", "--fallbacks"))
     listed = json.loads(said(capsys, *command(small, "plan", "--fallbacks", "--json")))
     assert listed["signals"]["stand_ins"] == {"quality": "my-quality"}

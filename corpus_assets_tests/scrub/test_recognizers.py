@@ -161,7 +161,7 @@ def test_kinds_of_a_recognizer_have_names_of_their_own(kinds: Any, told: str) ->
 def test_settings_name_what_they_do_not_know() -> None:
     with pytest.raises(ValidationError, match="e_mails is unknown; known: emails"):
         ScrubSettings.model_validate({"by_domain": {"code": {"e_mails": False}}})
-    with pytest.raises(ValidationError, match="colour is no kind"):
+    with pytest.raises(ValidationError, match="colour is not a kind"):
         ScrubSettings(placeholders={"colour": "<c>"})
     with pytest.raises(ValidationError, match="'replace', 'drop' or 'leave'"):
         ScrubSettings.model_validate({"emails": "hide"})

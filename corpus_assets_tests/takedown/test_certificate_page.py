@@ -116,7 +116,7 @@ def test_a_near_copy_that_the_takedown_put_into_the_training_data_is_in_the_firs
     assert _lead(page).startswith(
         "1 document was removed; no exact copy of the text was found in what is left, but 1 near "
         "copy remains: it is in the training data, where this takedown put it, since the removed "
-        "document no longer stands for it."
+        "document no longer represents it."
     )
     assert 'class="lead open"' in page
     assert "https://mirror.example/&lt;a&gt;" in page

@@ -109,7 +109,7 @@ def test_the_lock_beside_a_recipe_gives_the_same_bytes_in_another_home(
     assert f"written to {folder / 'lock.json'}" in capsys.readouterr().out
     changed = ("--set", f"{RULE}=60")
     assert place.build(*changed, version="other") == 0
-    assert "of small.lock" in capsys.readouterr().err
+    assert "from small.lock" in capsys.readouterr().err
     copied = Place(tmp_path / "copied")
     shutil.copytree(place.recipe.parent, copied.recipe.parent)
     assert copied.build(*changed, version="other") == 0
@@ -147,7 +147,7 @@ def test_a_plan_says_what_a_fresh_lock_would_change(
         assert main(["plan", str(place.recipe), "--home", str(place.home), *arguments]) == 0
         return capsys.readouterr().out
 
-    assert f"of version {VERSION}" in plan()
+    assert f"from version {VERSION}" in plan()
     assert "fresh lock" not in plan()
     assert "a fresh lock would recompute: " in plan("--set", f"{RULE}=182")
     _, registry = open_home(Home.resolve(str(place.home)))
