@@ -116,11 +116,11 @@ def test_the_demo_recipe_is_whole() -> None:
         ("calibrate_on", ["crawl-9"], "calibrate_on names the unknown snapshot crawl-9; known: cr"),
         ("calibrate_on", [], "calibrate_on is empty; name a snapshot, or leave it out"),
         ("classifiers", {}, "classifiers.quality: a signal family or a cut of sentences needs it"),
-        ("classifiers.quality.positives", [], "classifiers.quality: say `positives` and `negat"),
+        ("classifiers.quality.positives", [], "classifiers.quality: set `positives` and `negat"),
         (
             "classifiers.quality.pinned",
             "m.bin",
-            "classifiers.quality: set one of `model`, `pinned` or",
+            "classifiers.quality: set one of `model`, `pinned`, or",
         ),
         ("classifiers.quality", {"pinned": "m.bin"}, "classifiers.quality: a pinned classifier"),
         (
@@ -139,7 +139,7 @@ def test_the_demo_recipe_is_whole() -> None:
             {"web": 2},
             "tokenizer.sample.shares.web: Input should be less",
         ),
-        ("tokenizer.pinned", "t.json", "tokenizer: say either `train` or `pinned`"),
+        ("tokenizer.pinned", "t.json", "tokenizer: set either `train` or `pinned`"),
         (
             "tokenizer.end_of_document",
             "<|eot|>",

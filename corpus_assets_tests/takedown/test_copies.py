@@ -135,7 +135,7 @@ def test_copies_of_the_home_go_with_a_takedown_and_those_elsewhere_keep_it_open(
     assert bench.take_down() == 1
     told = capsys.readouterr()
     assert not any((bench.root / place).exists() for place in inside)
-    assert all(f"{place} deleted" in told.out for place in inside)
+    assert all(f"deleted {place}" in told.out for place in inside)
     assert all(Path(place).exists() for place in outside)
     body = bench.certificate()
     assert body["files"]["copies"] == sorted(inside)

@@ -85,8 +85,8 @@ def test_wrong_judgements_are_refused(registry: Registry) -> None:
         registry.judge(replace(judged(), judged_by=" "))
     with pytest.raises(CatalogConflict, match="longer than"):
         registry.judge(replace(judged(), why="x" * (MAX_WHY_CHARS + 1)))
-    with pytest.raises(CatalogConflict, match="no live version"):
+    with pytest.raises(CatalogConflict, match="not a live version"):
         registry.judge(replace(judged(), version="v9"))
     revoke(registry, "v1")
-    with pytest.raises(CatalogConflict, match="no live version"):
+    with pytest.raises(CatalogConflict, match="not a live version"):
         registry.judge(judged())

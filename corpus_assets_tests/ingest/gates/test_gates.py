@@ -146,7 +146,7 @@ def test_a_listed_word_that_no_address_could_hold_is_an_error(word: str, advice:
         ("xn--80aodfsg", "write 'казино'"),
         ("", "begins and ends with a letter"),
         ("-porn", "begins and ends with a letter"),
-        ("a/b", "'/' is no part of a word"),
+        ("a/b", "'/' is not part of a word"),
     ],
 )
 def test_a_word_that_no_address_could_hold_is_an_error(word: str, advice: str) -> None:
