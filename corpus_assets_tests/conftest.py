@@ -142,12 +142,16 @@ class Place:
         return version_files(self.home, version)
 
 
+_TESTS = itertools.count()
+
+
 @pytest.fixture(autouse=True)
 def _own_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Nothing of the user's settings reaches a test, but where the models lie."""
-    config = tmp_path_factory.mktemp("config")  # a key that a test made is no key of the next one
+    # A key that a test made is no key of the next one. The folder is made where it is needed.
+    config = tmp_path_factory.getbasetemp() / "config" / str(next(_TESTS))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(config))
     for name in list(os.environ):
         if name.startswith(("CORPUS_", "DAGSTER_")) and name not in (

@@ -36,7 +36,7 @@ import pyarrow as pa
 from catalog.copies import path_of
 from catalog.db.registry import Registry
 from catalog.db.rows import CopyRow
-from catalog.figures import counted, size
+from catalog.figures import counted
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.lock import Lock
 from corpus_assets.core.store import Store

@@ -332,7 +332,7 @@ def test_a_fault_of_the_sources_is_the_failure_of_their_step(
     assert Registry(Home.resolve(str(place.home)).catalog_url).leases("") == []
 
 
-@pytest.mark.parametrize("by", ["a command", "the job"])
+@pytest.mark.parametrize("by", [pytest.param("a command", marks=pytest.mark.slow), "the job"])
 def test_a_request_that_comes_in_before_publication_joins_the_takedown(
     place: Place, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:

@@ -83,6 +83,18 @@ def alone_at_last(context: TaskContext) -> None:
     square(context)
 
 
+def beside(context: TaskContext) -> None:
+    """Note how many such tasks are at work at once."""
+    busy = Path(context.param("busy").removeprefix("file:"))
+    mark = busy / f"{os.getpid()}"
+    mark.touch()
+    time.sleep(float(context.task.params.get("seconds", 0.1)))
+    with open(log_of(context) / "beside", "a", encoding="ascii") as log:
+        log.write(f"{len(list(busy.iterdir()))}\n")
+    mark.unlink()
+    square(context)
+
+
 def sleep(context: TaskContext) -> None:
     """Say which process it is, then do what no signal but a kill ends."""
     with open(log_of(context), "a", encoding="ascii") as log:
@@ -125,6 +137,7 @@ FUNCTIONS: Mapping[str, Callable[[TaskContext], None]] = {
     "alone_at_last": alone_at_last,
     "sleep": sleep,
     "environment": environment,
+    "beside": beside,
     "nap": nap,
 }
 

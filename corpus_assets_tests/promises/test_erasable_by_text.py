@@ -204,7 +204,7 @@ def test_a_run_that_leaves_a_removed_document_in_a_version_is_not_done(
     asked = NewTakedown("text_id", text_id, False, "asked", suppressions=(("text_id", text_id),))
     registry.file_takedowns([asked])
     monkeypatch.setattr(run, "look_again", lambda *_: Rematched({}, [], []))
-    with pytest.raises(CorpusError, match=r"2 removed documents are still in blocks-1: "):
+    with pytest.raises(CorpusError, match=r"2 removed documents still in blocks-1: "):
         run_pending(Home.resolve(str(home)))
     (row,) = registry.takedowns()
     assert (row.status, registry.certificates()) == ("pending", [])

@@ -41,7 +41,14 @@ def linked(old: Path, new: Path) -> None:
     old.symlink_to(new)
 
 
-@pytest.mark.parametrize("how", [copy_home, moved, linked], ids=["copied", "moved", "linked"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(copy_home, id="copied"),
+        pytest.param(moved, id="moved", marks=pytest.mark.slow),
+        pytest.param(linked, id="linked", marks=pytest.mark.slow),
+    ],
+)
 def test_a_home_can_be_moved(
     how: Moved, built: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

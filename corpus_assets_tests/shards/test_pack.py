@@ -140,7 +140,7 @@ def test_impossible_input_is_refused() -> None:
         pack(1, [b"short"], tokens, PackSettings(), PAD)
     with pytest.raises(ShardError, match="no tokens"):
         pack(1, [doc_id_of("a")], TokenBatch.of([[]]), PackSettings(), PAD)
-    with pytest.raises(ShardError, match="0 shards"):
+    with pytest.raises(ShardError, match="one shard or more, not 0"):
         shards_of(1, [doc_id_of("a")], 0)
 
 

@@ -222,4 +222,4 @@ def test_a_missing_lineage_file_points_to_verify(tmp_path_factory: pytest.TempPa
         Lineage(own.registry, own.store, "v1") as tables,
         pytest.raises(StoreFileError, match="catalog verify v1"),
     ):
-        resolve_doc_id(tables, "abcdef")
+        history(tables, own.docs[0].doc_id)
