@@ -162,7 +162,7 @@ class Reader:
         elif isinstance(why, OSError) and why.strerror:
             why = why.strerror
         elif isinstance(why, BaseException):
-            why = f"cannot be decoded: {type(why).__name__}"
+            why = "damaged: cannot be decoded to its end"
         line = f"{inside}: {why}" if inside else why
         if line not in self.unread:
             self.unread.append(line)
