@@ -29,7 +29,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import wraps
@@ -39,7 +39,7 @@ from typing import Any
 import yaml
 from machine import machine
 
-from catalog.db.rows import ArtifactRow, SnapshotRow, SourceRow
+from catalog.db.rows import ArtifactRow, FileRow, SnapshotRow, SourceRow
 from catalog.formats.store import Store as Reader
 from corpus_assets.build import build, pin_sources, resolve_lock, run_assets
 from corpus_assets.core.exchange import DIRECT_PARTS
@@ -50,7 +50,7 @@ from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import LocalStore, Output, Result, artifact_folder, sealed_json
 from corpus_assets.core.task import Task
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.graph.plan import CACHED, plan
+from corpus_assets.graph.plan import CACHED, plan_assets
 from corpus_assets.graph.run import snapshots_of
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets.ingest.snapshots import SnapshotFiles, save_snapshot_files
@@ -246,15 +246,16 @@ def finish(options: argparse.Namespace) -> dict[str, Any]:
         for stage in other.pipeline.graph:
             for snapshot in snapshots_of(other.pipeline, stage, None):
                 finish_stage(session.pipeline, other.pipeline, stage, snapshot)
-        record(other)
+        record(other, files)
     return {}
 
 
-def record(session: Session) -> None:
+def record(session: Session, files: Sequence[SourceFile]) -> None:
     """Give every result its row in the catalog, which a plan compares contents with."""
     source = SourceRow("pages", "jsonl", "web", "")
     session.registry.put_source(source)
-    session.registry.put_snapshot(SnapshotRow(SNAPSHOT, source.name, 0), [])
+    rows = [FileRow(n, each.name, each.uri, each.size, each.sha256) for n, each in enumerate(files)]
+    session.registry.put_snapshot(SnapshotRow(SNAPSHOT, source.name, 0), rows)
     for stage in session.pipeline.graph:
         for snapshot in snapshots_of(session.pipeline, stage, None):
             rows = (
@@ -308,7 +309,7 @@ def members_of(task: Task) -> range:
 def plan_parts(options: argparse.Namespace) -> dict[str, Any]:
     (parts,), (delay,) = options.parts, options.delay_ms
     with measured(delay) as found, opened(options.folder, f"finished-{parts}", True) as session:
-        for line in plan(session.pipeline):
+        for line in plan_assets(session.pipeline):
             if line.state != CACHED:
                 raise SystemExit(f"{line.asset} is not finished: {line}")
     return found

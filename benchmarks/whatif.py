@@ -51,6 +51,7 @@ from corpus_assets.inspect.version_columns import Ruling, columns_of_version
 from corpus_assets.inspect.whatif import answer_of, compare
 from corpus_assets.recipe.load import find_recipe, load_recipe
 from corpus_assets.recipe.recipe import Recipe
+from corpus_assets.select.columns import with_tie_keys
 from corpus_assets.select.selection import resolve_cutoffs, select
 
 SNAPSHOTS = ("made-1", "made-2", "made-3", "made-4")
@@ -136,7 +137,9 @@ def make_home(root: Path, documents: int) -> Path:
     first = [
         t for t, (snapshot, _) in zip(signals, placed, strict=True) if snapshot == SNAPSHOTS[0]
     ]
-    cutoffs = resolve_cutoffs((with_domain(t) for t in first), recipe.selection)
+    cutoffs = resolve_cutoffs(
+        (with_tie_keys(with_domain(t), recipe.seed) for t in first), recipe.selection
+    )
     lineage: list[LineageRow] = []
 
     def save(table_name: str, snapshot: str, part: int, table: pa.Table) -> None:
@@ -154,6 +157,7 @@ def make_home(root: Path, documents: int) -> Path:
     for (snapshot, part), table in zip(placed, signals, strict=True):
         rows, ids = table.num_rows, table["doc_id"].combine_chunks()
         keys = pa.table({"doc_id": ids, "domain": pa.repeat(pa.scalar("web"), rows)})
+        keys = with_tie_keys(keys, recipe.seed)
         kept = select(keys, table, recipe.selection, cutoffs)["kept"].combine_chunks()
         numbers = pa.array(np.arange(rows), pa.int32())
         offsets = numbers.cast(pa.int64())

@@ -40,7 +40,12 @@ def plan(pipeline: Pipeline, registry: Registry) -> list[PlanLine]:
     out equal to something seen before, the stage will be found in the store after all.
     """
     pipeline.check_models()
-    lines = [_source_files(pipeline, registry)]
+    return [_source_files(pipeline, registry), *plan_assets(pipeline)]
+
+
+def plan_assets(pipeline: Pipeline) -> list[PlanLine]:
+    """One line an asset after the source files, which are not looked at."""
+    lines = []
     for asset in pipeline.graph.assets.values():
         line = PlanLine(asset.name)
         for stage in asset.stages:
