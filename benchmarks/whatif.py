@@ -44,7 +44,7 @@ from corpus_assets.core.schemas import (
     RECORDS,
     SPANS,
 )
-from corpus_assets.core.store import LocalStore, sha256_hex
+from corpus_assets.core.store import LocalStore, sealed_json, sha256_hex
 from corpus_assets.core.task import parquet_bytes
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.inspect.version_columns import Ruling, columns_of_version
@@ -208,7 +208,7 @@ def _publish(
     store.write("versions/made-1/lock.json", lock.to_bytes())
     store.write("versions/made-1/manifest.json", b"{}")
     body = {"folder": str(path.parent), "recipe": recipe.model_dump(mode="json")}
-    store.write(f"sources/recipes/{recipe.digest}.json", canonical_json(body))
+    store.write(f"sources/recipes/{recipe.digest}.json", sealed_json(body))
     registry.put_source(SourceRow("web", "warc", "web", ""))
     for rank, name in enumerate(SNAPSHOTS):
         registry.put_snapshot(SnapshotRow(name, "web", rank), [])
