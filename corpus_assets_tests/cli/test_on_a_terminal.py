@@ -90,6 +90,7 @@ def test_a_build_through_a_pipe_writes_its_lines_while_it_runs(
     assert shown.startswith("planning ")
 
 
+@pytest.mark.slow
 def test_a_takedown_on_a_terminal_draws_its_bars_while_it_runs(
     tiny_home: Path, tmp_path: Path
 ) -> None:

@@ -378,6 +378,7 @@ def test_takedowns_are_carried_out_when_the_recipes_file_is(
     assert {v.name: v.status for v in registry.versions()} == {"v": "revoked", "v.td1": "live"}
 
 
+@pytest.mark.slow
 def test_a_takedown_is_filed_from_the_launchpad_and_the_sensor_has_it_carried_out(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -252,6 +252,7 @@ def test_a_program_that_misbehaves_gives_a_reason_and_no_text(
     assert text.strip() == ("" if reason else "ok")
 
 
+@pytest.mark.slow
 def test_what_a_program_started_is_ended_with_it(tmp_path: Path) -> None:
     noted = tmp_path / "pid"
     program = (

@@ -50,6 +50,7 @@ def take_down(place: Place) -> None:
     assert registry.version().name == f"{VERSION}.td1"
 
 
+@pytest.mark.slow
 def test_after_a_takedown_everything_is_materialized_under_the_lock_of_the_live_version(
     place: Place,
 ) -> None:

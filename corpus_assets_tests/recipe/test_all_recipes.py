@@ -42,6 +42,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return Home.resolve(str(tmp_path_factory.mktemp("recipes") / "home"))
 
 
+@pytest.mark.slow
 def test_every_shipped_recipe_is_planned_and_pins_its_sources_in_one_home(
     home: Home, tmp_path: Path
 ) -> None:

@@ -186,6 +186,7 @@ def test_what_cannot_be_seen_from_here_and_what_is_no_part_of_the_corpus_is_name
     assert not_searched.keys() == dict(proof["search"]["not_searched"]).keys()
 
 
+@pytest.mark.slow
 def test_a_note_that_quotes_the_text_is_named_by_its_row_and_nobody_is_told_to_delete_the_registry(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
