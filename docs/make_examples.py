@@ -6,7 +6,7 @@ Builds the demo corpus in a temporary folder, gives each page's commands in thei
 what they print into the page. A line `...` stands for lines that were left out and stays where it
 is. Inside a line `...` is what differs from one run to the next: the folder, the time at which a
 version was made, and the digests of locks and manifests, which change with the code; others may be
-put there by hand and stay too. A command whose output begins with `error:` has to fail so.
+put there by hand and stay too. A command whose output has a line `error:` has to fail so.
 
 A figure in a sentence names where it comes from, in a comment that readers do not see:
 
@@ -103,7 +103,7 @@ def run_page(page: Path, folder: Path) -> list[Example]:
 
 
 def _is_error(shown: list[str]) -> bool:
-    return bool(shown) and "error:" in shown[0]
+    return any(re.match(r"(\w+: )?error:", line) for line in shown)
 
 
 def figures(page: Path, examples: list[Example]) -> list[Figure]:
