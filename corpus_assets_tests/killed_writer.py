@@ -3,36 +3,34 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from catalog.formats.store import leftovers
 
 WRITE = """
+import os
+import signal
 import sys
 from pathlib import Path
 from corpus_assets.core.store import LocalStore
 
+def hold(handle):
+    print("written, not yet renamed", flush=True)
+    signal.pause()
+
 root, path, text = sys.argv[1:]
-store, data = LocalStore(Path(root)), text.encode() * 100_000
-print("begins", flush=True)
-while True:
-    store.write(path, data)
-    store.delete(path)
+os.fsync = hold
+LocalStore(Path(root)).write(path, text.encode() * 1000)
 """
 
 
 def kill_while_writing(root: Path, path: str, text: str) -> Path:
     """Kill a writer of `text` at `path` below `root`; gives the temporary file that it leaves."""
-    while True:
-        before = set(leftovers(root))
-        command = [sys.executable, "-c", WRITE, str(root), path, text]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
-            assert writer.stdout is not None
-            writer.stdout.readline()
-            while not (set(leftovers(root)) - before):
-                time.sleep(0.001)
-            writer.send_signal(signal.SIGKILL)
-        if left := set(leftovers(root)) - before:
-            (found,) = left
-            return found
+    before = set(leftovers(root))
+    command = [sys.executable, "-c", WRITE, str(root), path, text]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline()
+        writer.send_signal(signal.SIGKILL)
+    (found,) = set(leftovers(root)) - before
+    return found
