@@ -1,44 +1,19 @@
 """The stages in the order of the graph: the page to read first.
 
 Each is declared in the room of its subject; `core/stage.py` says what a declaration holds. To add
-a stage, write its file and name it here. Stages called `*_groups` and `*_ranges` bring together what
-many parts have (`core/exchange.py`); a snapshot of few parts has no tasks there.
+a stage, write its file and name it here. A shuffle (`core/shuffle.py`) stands for the stages that
+it is made of: the one that reads each part, and those that bring together what many parts have.
 """
 
 from collections.abc import Callable
 
-from corpus_assets.clean.line_stages import (
-    BOILERPLATE,
-    CANDIDATE_GROUPS,
-    COMMON_LINES,
-    KEEPER_RANGES,
-    LINE_CANDIDATES,
-    LINE_COUNTS,
-    LINE_GROUPS,
-    LINE_KEYS,
-    LINE_RANGES,
-)
+from corpus_assets.clean.line_stages import BOILERPLATE, COMMON_LINES, LINE_KEYS
 from corpus_assets.clean.sentence_stage import SENTENCE_SCORES
-from corpus_assets.clean.span_stages import (
-    COMMON_PRINTS,
-    GRAM_GROUPS,
-    GRAM_RANGES,
-    PRINT_GROUPS,
-    PRINT_RANGES,
-    REPEATED_SPANS,
-    SPAN_GRAMS,
-    SPAN_PRINTS,
-)
+from corpus_assets.clean.span_stages import COMMON_PRINTS, REPEATED_SPANS
 from corpus_assets.clean.stage import CLEAN_TEXT
-from corpus_assets.core.stage import Graph
+from corpus_assets.core.stage import graph_of
 from corpus_assets.core.task import TaskContext
-from corpus_assets.decontam.stage import (
-    COMMON_ITEMS,
-    CONTAMINATION,
-    EVAL_INDEX,
-    ITEM_GROUPS,
-    JUDGEMENTS,
-)
+from corpus_assets.decontam.stage import COMMON_ITEMS, CONTAMINATION, EVAL_INDEX, JUDGEMENTS
 from corpus_assets.dedup.stage import (
     CLUSTER_EXCHANGE,
     CLUSTERS,
@@ -49,21 +24,15 @@ from corpus_assets.dedup.stage import (
 from corpus_assets.ingest.list_stages import CATEGORY_INDEX, ROBOTS_INDEX, SITE_RULES
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.lineage.stage import LINEAGE_KEYS
-from corpus_assets.select.stage import (
-    CUTOFF_GROUPS,
-    QUALITY_CUTOFFS,
-    SCORE_SURVIVORS,
-    SELECTION,
-    SURVIVORS,
-)
-from corpus_assets.shards.stage import SHARD_COUNTS, SHARDS, TOKEN_GROUPS, TOKENS
+from corpus_assets.select.stage import QUALITY_CUTOFFS, SCORE_SURVIVORS, SELECTION, SURVIVORS
+from corpus_assets.shards.stage import SHARD_COUNTS, SHARDS, TOKEN_SLICES, TOKENS
 from corpus_assets.signals.stages.classifiers import CLASSIFIER_SAMPLE, CLASSIFIERS
 from corpus_assets.signals.stages.perplexity import PERPLEXITY_MODEL, PERPLEXITY_MODELS
 from corpus_assets.signals.stages.ranks import SCORE_RANKS, SCORE_SAMPLE
 from corpus_assets.signals.stages.signals import SIGNALS
 from corpus_assets.tokenizer.stage import AMOUNTS, DRAW, SAMPLE, TOKENIZER
 
-STAGES = Graph(
+STAGES = graph_of(
     (
         # From source files to text; gates first.
         CATEGORY_INDEX,
@@ -83,34 +52,20 @@ STAGES = Graph(
         # Who stays: rules over signals, one of each cluster, no benchmark items.
         SIGNATURES,
         SURVIVORS,
-        *SURVIVOR_EXCHANGE.stages,
+        SURVIVOR_EXCHANGE,
         SURVIVOR_CLUSTERS,
-        CUTOFF_GROUPS,
         QUALITY_CUTOFFS,
         SELECTION,
-        *CLUSTER_EXCHANGE.stages,
+        CLUSTER_EXCHANGE,
         CLUSTERS,
         CONTAMINATION,
-        ITEM_GROUPS,
         COMMON_ITEMS,
         # What is left of their text.
         JUDGEMENTS,
         LINE_KEYS,
-        LINE_COUNTS,
-        LINE_GROUPS,
-        LINE_RANGES,
         COMMON_LINES,
-        LINE_CANDIDATES,
-        CANDIDATE_GROUPS,
-        KEEPER_RANGES,
         BOILERPLATE,
-        SPAN_PRINTS,
-        PRINT_GROUPS,
-        PRINT_RANGES,
         COMMON_PRINTS,
-        SPAN_GRAMS,
-        GRAM_GROUPS,
-        GRAM_RANGES,
         REPEATED_SPANS,
         SENTENCE_SCORES,
         CLEAN_TEXT,
@@ -121,7 +76,7 @@ STAGES = Graph(
         TOKENIZER,
         SHARD_COUNTS,
         TOKENS,
-        TOKEN_GROUPS,
+        TOKEN_SLICES,
         SHARDS,
         LINEAGE_KEYS,
     ),

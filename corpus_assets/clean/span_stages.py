@@ -1,7 +1,7 @@
 """The stages that find repeated spans of a snapshot; see `clean.repeated_spans` for the passes.
 
-Four small steps, and nothing where the spans are pinned or the recipe does not compare any. Where a
-snapshot has many parts, prints and grams are exchanged by ranges of their hashes.
+Two shuffles: the prints that stand in several places, then the grams that do, among those with such
+a print. Nothing is planned where the spans are pinned or the recipe does not compare any.
 """
 
 from collections.abc import Sequence
@@ -24,61 +24,11 @@ from corpus_assets.clean.fates import (
 from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
 from corpus_assets.core import files
-from corpus_assets.core.exchange import (
-    group_tables,
-    plan_groups,
-    plan_ranges,
-    range_count,
-    range_tables,
-    table_ranges,
-    write_ranges,
-)
-from corpus_assets.core.files import File
+from corpus_assets.core.shuffle import Rows, Shuffle, Tables
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
 from corpus_assets.decontam.stage import verdict_settings
-
-
-def plan_span_prints(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
-    return _part_tasks(pipeline, snapshot, SPAN_PRINTS, {})
-
-
-def plan_print_groups(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
-    return _group_tasks(pipeline, snapshot, PRINT_GROUPS, files.SPAN_PRINTS)
-
-
-def plan_print_ranges(pipeline: CleanPlanner, snapshot: str) -> list[Task]:
-    return _range_tasks(pipeline, snapshot, PRINT_RANGES, files.PRINT_GROUPS, files.SPAN_PRINTS)
-
-
-def plan_common_prints(pipeline: CleanPlanner, snapshot: str) -> list[Task]:
-    return _merging_task(pipeline, snapshot, COMMON_PRINTS, files.SPAN_PRINTS, files.PRINT_RANGES)
-
-
-def plan_span_grams(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
-    if not _is_asked(pipeline, snapshot):
-        return []
-    (prints,) = pipeline.parts(files.COMMON_PRINTS, snapshot)
-    return _part_tasks(pipeline, snapshot, SPAN_GRAMS, {"prints": prints})
-
-
-def plan_gram_groups(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
-    return _group_tasks(pipeline, snapshot, GRAM_GROUPS, files.SPAN_GRAMS)
-
-
-def plan_gram_ranges(pipeline: CleanPlanner, snapshot: str) -> list[Task]:
-    return _range_tasks(pipeline, snapshot, GRAM_RANGES, files.GRAM_GROUPS, files.SPAN_GRAMS)
-
-
-def plan_repeated_spans(pipeline: CleanPlanner, snapshot: str) -> list[Task]:
-    if not _is_asked(pipeline, snapshot):
-        return []
-    listed = files.MEMBERS.of_parts(pipeline.results(files.MEMBERS.stage, snapshot))
-    members = {f"members/{files.MEMBERS.numbered(i)}": each for i, each in enumerate(listed)}
-    return _merging_task(
-        pipeline, snapshot, REPEATED_SPANS, files.SPAN_GRAMS, files.GRAM_RANGES, members
-    )
 
 
 def span_inputs(pipeline: CleanPlanner, snapshot: str) -> dict[str, Output]:
@@ -108,6 +58,26 @@ def _is_asked(pipeline: CleanPlanner, snapshot: str) -> bool:
     )
 
 
+def _settings(pipeline: CleanPlanner) -> dict[str, Any]:
+    settings = pipeline.recipe.clean_text.repeated_spans
+    return {"spans": settings.identity()} if settings is not None else {}
+
+
+def _span_settings(context: TaskContext) -> RepeatedSpanSettings:
+    return context.settings(RepeatedSpanSettings, "spans")
+
+
+def plan_span_prints(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
+    return _part_tasks(pipeline, snapshot, SPAN_PRINTS, {})
+
+
+def plan_span_grams(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
+    if not _is_asked(pipeline, snapshot):
+        return []
+    (prints,) = pipeline.parts(files.COMMON_PRINTS, snapshot)
+    return _part_tasks(pipeline, snapshot, SPAN_GRAMS, {"prints": prints})
+
+
 def _part_tasks(
     pipeline: CleanPlanner, snapshot: str, stage: Stage, shared: dict[str, Output]
 ) -> Sequence[Task]:
@@ -128,101 +98,14 @@ def _part_tasks(
     )
 
 
-def _group_tasks(
-    pipeline: CleanPlanner, snapshot: str, stage: Stage, before: File
-) -> Sequence[Task]:
-    if not _is_asked(pipeline, snapshot):
-        return []
-    parts = pipeline.parts(before, snapshot)
-    return plan_groups(stage, snapshot, {"ranges": _ranges(parts)}, {"counted": parts})
-
-
-def _range_tasks(
-    pipeline: CleanPlanner, snapshot: str, stage: Stage, groups: File, before: File
-) -> list[Task]:
-    if not _is_asked(pipeline, snapshot):
-        return []
-    grouped = pipeline.results(groups.stage, snapshot)
-    ranges = _ranges(pipeline.parts(before, snapshot)) if grouped else 0
-    return plan_ranges(stage, snapshot, _settings(pipeline), pipeline.store, grouped, ranges)
-
-
-def _ranges(parts: Sequence[Output]) -> int:
-    return range_count(sum(part.rows for part in parts))
-
-
-def _merging_task(
-    pipeline: CleanPlanner,
-    snapshot: str,
-    stage: Stage,
-    before: File,
-    ranges: File,
-    shared: dict[str, Output] | None = None,
-) -> list[Task]:
-    """Plan a task over what each part has, or each range of many parts."""
-    if not _is_asked(pipeline, snapshot):
-        return []
-    merged = pipeline.parts(ranges, snapshot) or pipeline.parts(before, snapshot)
-    inputs = {f"parts/{i:05d}": output for i, output in enumerate(merged)}
-    return [stage.task(_settings(pipeline), inputs | (shared or {}), label=snapshot)]
-
-
-def _settings(pipeline: CleanPlanner) -> dict[str, Any]:
-    settings = pipeline.recipe.clean_text.repeated_spans
-    return {"spans": settings.identity()} if settings is not None else {}
-
-
 def run_span_prints(context: TaskContext) -> None:
     found = spans.count_prints(_compared(context)["text"], _span_settings(context))
     context.write_table(files.SPAN_PRINTS, found)
 
 
-def run_print_groups(context: TaskContext) -> None:
-    found = spans.sum_prints(group_tables(context, "counted"))
-    _write_ranges(context, files.PRINT_GROUPS, found, "print")
-
-
-def run_print_ranges(context: TaskContext) -> None:
-    tables = range_tables(context, files.PRINT_GROUPS)
-    context.write_table(files.PRINT_RANGES, spans.merge_prints(tables, _span_settings(context)))
-
-
-def run_common_prints(context: TaskContext) -> None:
-    tables = (context.table(name) for name in context.names("parts/"))
-    context.write_table(files.COMMON_PRINTS, spans.merge_prints(tables, _span_settings(context)))
-
-
 def run_span_grams(context: TaskContext) -> None:
     found = spans.count_grams(_compared(context), context.table("prints"), _span_settings(context))
     context.write_table(files.SPAN_GRAMS, found)
-
-
-def run_gram_groups(context: TaskContext) -> None:
-    found = pa.concat_tables(group_tables(context, "counted"))
-    _write_ranges(context, files.GRAM_GROUPS, found, "gram")
-
-
-def run_gram_ranges(context: TaskContext) -> None:
-    tables = range_tables(context, files.GRAM_GROUPS)
-    context.write_table(files.GRAM_RANGES, spans.repeated_grams(tables, _span_settings(context)))
-
-
-def _write_ranges(context: TaskContext, file: File, table: pa.Table, key: str) -> None:
-    ranges = context.task.settings["ranges"]
-    write_ranges(context, file, table_ranges(table, table[key].to_numpy(), ranges))
-
-
-def run_repeated_spans(context: TaskContext) -> None:
-    columns = ["doc_id", "kept", "kept_doc_id"]
-    members = (context.table(name, columns) for name in context.names("members/"))
-    tables = (context.table(name) for name in context.names("parts/"))
-    found = spans.merge_grams(tables, members, _span_settings(context))
-    context.write_table(files.REPEATED_SPANS, found)
-    context.counts["repeated_grams"] = found.num_rows
-
-
-def _span_settings(context: TaskContext) -> RepeatedSpanSettings:
-    return context.settings(RepeatedSpanSettings, "spans")
 
 
 def _compared(context: TaskContext) -> pa.Table:
@@ -239,6 +122,19 @@ def _compared(context: TaskContext) -> pa.Table:
     return with_texts(kept, left_by_lines(kept, lines, settings, min_left, text_steps(context)))
 
 
+def _members(pipeline: CleanPlanner, snapshot: str) -> dict[str, Output]:
+    listed = files.MEMBERS.of_parts(pipeline.results(files.MEMBERS.stage, snapshot))
+    return {f"members/{files.MEMBERS.numbered(i)}": each for i, each in enumerate(listed)}
+
+
+def _repeated_spans(context: TaskContext, grams: Tables) -> pa.Table:
+    columns = ["doc_id", "kept", "kept_doc_id"]
+    members = (context.table(name, columns) for name in context.names("members/"))
+    found = spans.merge_grams(grams, members, _span_settings(context))
+    context.counts["repeated_grams"] = found.num_rows
+    return found
+
+
 SPAN_PRINTS = Stage(
     "span_prints",
     spans.VERSION,
@@ -250,40 +146,15 @@ SPAN_PRINTS = Stage(
     writes=(files.SPAN_PRINTS,),
 )
 
-PRINT_GROUPS = Stage(
-    "print_groups",
-    3,
-    Scope.SNAPSHOT,
-    plan_print_groups,
-    run_print_groups,
-    asset="clean_text",
-    reads=(files.SPAN_PRINTS,),
-    writes=(files.PRINT_GROUPS,),
-)
-
-PRINT_RANGES = Stage(
-    "print_ranges",
-    spans.VERSION,
-    Scope.SNAPSHOT,
-    plan_print_ranges,
-    run_print_ranges,
-    asset="clean_text",
-    reads=(
-        files.SPAN_PRINTS,
-        files.PRINT_GROUPS,
-    ),
-    writes=(files.PRINT_RANGES,),
-)
-
-COMMON_PRINTS = Stage(
-    "common_prints",
-    spans.VERSION,
-    Scope.SNAPSHOT,
-    plan_common_prints,
-    run_common_prints,
-    asset="clean_text",
-    reads=(files.SPAN_PRINTS, files.PRINT_RANGES),
-    writes=(files.COMMON_PRINTS,),
+COMMON_PRINTS = Shuffle(
+    files.COMMON_PRINTS,
+    SPAN_PRINTS,
+    [Rows(files.SPAN_PRINTS, "print", spans.sum_prints)],
+    reduce=lambda context, prints: spans.merge_prints(prints, _span_settings(context)),
+    finish=lambda context, prints: spans.merge_prints(prints, _span_settings(context)),
+    version=spans.VERSION,
+    settings=_settings,
+    is_asked=_is_asked,
 )
 
 SPAN_GRAMS = Stage(
@@ -297,40 +168,17 @@ SPAN_GRAMS = Stage(
     writes=(files.SPAN_GRAMS,),
 )
 
-GRAM_GROUPS = Stage(
-    "gram_groups",
-    3,
-    Scope.SNAPSHOT,
-    plan_gram_groups,
-    run_gram_groups,
-    asset="clean_text",
-    reads=(files.SPAN_GRAMS,),
-    writes=(files.GRAM_GROUPS,),
-)
-
-GRAM_RANGES = Stage(
-    "gram_ranges",
-    spans.VERSION,
-    Scope.SNAPSHOT,
-    plan_gram_ranges,
-    run_gram_ranges,
-    asset="clean_text",
-    reads=(
-        files.SPAN_GRAMS,
-        files.GRAM_GROUPS,
-    ),
-    writes=(files.GRAM_RANGES,),
-)
-
-REPEATED_SPANS = Stage(
-    "repeated_spans",
-    spans.VERSION,
-    Scope.SNAPSHOT,
-    plan_repeated_spans,
-    run_repeated_spans,
-    asset="clean_text",
-    reads=(files.SPAN_GRAMS, files.GRAM_RANGES, files.MEMBERS),
-    writes=(files.REPEATED_SPANS,),
+REPEATED_SPANS = Shuffle(
+    files.REPEATED_SPANS,
+    SPAN_GRAMS,
+    [Rows(files.SPAN_GRAMS, "gram")],
+    reduce=lambda context, grams: spans.repeated_grams(grams, _span_settings(context)),
+    finish=_repeated_spans,
+    version=spans.VERSION,
+    settings=_settings,
+    is_asked=_is_asked,
+    reads=(files.MEMBERS,),
+    inputs=_members,
     calibration=Calibration(
         files.REPEATED_SPANS,
         "64-bit hashes of runs of words in several documents, and document ids; no text",

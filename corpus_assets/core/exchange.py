@@ -20,9 +20,9 @@ other; and a damaged range is mended by running the task that wrote it.
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -31,11 +31,8 @@ import pyarrow.parquet as pq
 from blake3 import blake3
 from xxhash import xxh3_128_hexdigest
 
-from corpus_assets.core.store import Output, Result, Store, damaged
-from corpus_assets.core.task import Each, FileSpool, Task, TaskContext, parquet_bytes
-
-if TYPE_CHECKING:
-    from corpus_assets.core.stage import Stage
+from corpus_assets.core.store import Result, Store, damaged
+from corpus_assets.core.task import FileSpool, TaskContext, parquet_bytes
 
 DIRECT_PARTS = 256
 """So many parts are read directly: a group of them would be one."""
@@ -173,57 +170,6 @@ def _append(
 # Planning.
 
 
-def plan_groups(
-    stage: "Stage",
-    where: str,
-    settings: Mapping[str, Any],
-    parts: Mapping[str, Sequence[Output]],
-    most: int | None = None,
-) -> Sequence[Task]:
-    """Return a task for each group of parts, none where there are few: `parts` has their files,
-    which the tasks read as `00000/NAME`. A group has `most` parts, or so many that their rows are
-    about those of a range; what a takedown runs again gives a number that no takedown changes."""
-    (count,) = {len(outputs) for outputs in parts.values()}
-    if most is None:
-        rows = sum(output.rows for outputs in parts.values() for output in outputs)
-        most = max(1, RANGE_ROWS * count // max(1, rows))
-
-    def task(_: int, run: range) -> Task:
-        inputs = {f"{i:05d}/{name}": outputs[i] for i in run for name, outputs in parts.items()}
-        return stage.task(settings, inputs, label=f"{where} parts {run[0]} to {run[-1]}")
-
-    return Each(task, group_runs(count, most))
-
-
-def plan_ranges(
-    stage: "Stage",
-    where: str,
-    settings: Mapping[str, Any],
-    store: Store,
-    groups: Sequence[Result],
-    ranges: int,
-    inputs: Callable[[int], Mapping[str, Output]] = lambda number: {},
-) -> list[Task]:
-    """Return a task for each range of keys, which reads it in the ranged files of all groups; none
-    where there are no groups."""
-    if not groups:
-        return []
-    found = Targets(
-        (f"{number:05d}/{name}", ranges_of(store, result, name))
-        for number, result in enumerate(groups)
-        for name in result.notes[_RANGES]
-    )
-    return [
-        stage.task(
-            settings,
-            inputs(number),
-            label=f"{where} range {number}",
-            **range_inputs(found.get(range_name(number), {})),
-        )
-        for number in range(ranges)
-    ]
-
-
 def ranges_of(store: Store, result: Result, file: str) -> dict[str, Range]:
     """Return the ranges of a finished task's file by name: one request, for the index."""
     path = result.outputs[file].path
@@ -318,11 +264,6 @@ def range_tables(context: TaskContext, file: str) -> Iterator[pa.Table]:
     """Yield the tables of a target in one file of every group."""
     for data in read_ranges(context, f"/{file}"):
         yield pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
-
-
-def group_tables(context: TaskContext, name: str) -> Iterator[pa.Table]:
-    """Yield a file of every part of a group."""
-    return (context.table(each) for each in context.names("") if each.endswith(f"/{name}"))
 
 
 def read_range(store: Store, place: Range) -> bytes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from corpus_assets.core.files import File
 from corpus_assets.core.lock import PinnedFile
@@ -58,7 +58,7 @@ class Calibration:
 Inputs = Mapping[str, tuple[PinnedFile, ...]]
 
 
-def _no_inputs(pipeline: Planner[Any]) -> Inputs:
+def no_inputs(pipeline: Planner[Any]) -> Inputs:
     return {}
 
 
@@ -84,7 +84,7 @@ class Stage:
     by_row: frozenset[str] = frozenset()
     """Inputs that it compares row by row, and takes over from an earlier result what is equal."""
     calibration: Calibration | None = None
-    inputs: Callable[[Any], Inputs] = _no_inputs
+    inputs: Callable[[Any], Inputs] = no_inputs
     """Files that its tasks read, for the lock. It and what follows is asked with a planner, as
     `plan` is."""
     plan_key: Callable[..., Hashable] | None = None
@@ -101,6 +101,10 @@ class Stage:
     def __post_init__(self) -> None:
         if not self.asset:
             object.__setattr__(self, "asset", self.name)
+
+    @property
+    def stages(self) -> "tuple[Stage, ...]":
+        return (self,)
 
     def task(
         self,
@@ -134,6 +138,13 @@ class Stage:
 
     def lineage(self) -> Iterator[File]:
         return (file for file in self.writes if file.lineage)
+
+
+class Declared(Protocol):
+    """A stage, or what stands for several, such as a shuffle."""
+
+    @property
+    def stages(self) -> tuple[Stage, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -233,3 +244,8 @@ class Graph:
                     is_across = is_across and other.is_by_snapshot
                     across[other.name] = across.get(other.name, False) or is_across
         return [Edge(name, across[name]) for name in (*self.given, *self.assets) if name in across]
+
+
+def graph_of(declared: Iterable[Declared], given: tuple[str, ...] = ()) -> Graph:
+    """Return the graph of all stages that are declared."""
+    return Graph(tuple(stage for each in declared for stage in each.stages), given)

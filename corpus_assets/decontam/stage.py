@@ -5,10 +5,9 @@ cuts what was found.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,9 @@ from corpus_assets.core import files, schemas
 from corpus_assets.core.decisions import Drop
 from corpus_assets.core.earlier import known_rows
 from corpus_assets.core.errors import ModelError
-from corpus_assets.core.exchange import plan_groups
 from corpus_assets.core.files import File
 from corpus_assets.core.lock import FOLDER, PinnedFile
+from corpus_assets.core.shuffle import Gather, Tables
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import LOOKUP_ROWS, Each, Task, TaskContext, count, part_label, values
@@ -148,30 +147,6 @@ def plan_contamination(pipeline: DecontamPlanner, snapshot: str) -> Sequence[Tas
     )
 
 
-def plan_item_groups(pipeline: DecontamPlanner, snapshot: str) -> Sequence[Task]:
-    if not _counts_items(pipeline) or not pipeline.learns_from(files.COMMON_ITEMS, snapshot):
-        return []
-    settings = {"drop_share": pipeline.recipe.contamination.drop_share}
-    return plan_groups(ITEM_GROUPS, snapshot, settings, _hits_and_texts(pipeline, snapshot))
-
-
-def plan_common_items(pipeline: DecontamPlanner) -> list[Task]:
-    """One task over the hits of the calibration snapshots; it reads no text."""
-    if not pipeline.recipe.suites:
-        return []
-    settings = {
-        "common": pipeline.recipe.contamination.common.identity(),
-        "drop_share": pipeline.recipe.contamination.drop_share,
-    }
-    inputs: dict[str, Output] = {}
-    for snapshot in pipeline.recipe.calibration_snapshots if _counts_items(pipeline) else ():
-        groups = pipeline.parts(files.ITEM_GROUPS, snapshot)
-        found = {"items": groups} if groups else _hits_and_texts(pipeline, snapshot)
-        for name, outputs in found.items():
-            inputs |= {f"{snapshot}/{i:05d}/{name}": output for i, output in enumerate(outputs)}
-    return [COMMON_ITEMS.task(settings, inputs)]
-
-
 def _counts_items(pipeline: DecontamPlanner) -> bool:
     return (
         bool(pipeline.recipe.suites) and pipeline.recipe.contamination.common_documents is not None
@@ -179,7 +154,10 @@ def _counts_items(pipeline: DecontamPlanner) -> bool:
 
 
 def _hits_and_texts(pipeline: DecontamPlanner, snapshot: str) -> dict[str, Sequence[Output]]:
-    """Return the hits of each part, and the file with the ids of its texts."""
+    """Return the hits of each part, and the file with the ids of its texts; nothing where the
+    recipe does not count them."""
+    if not _counts_items(pipeline):
+        return {}
     return {
         "hits": pipeline.parts(files.HITS, snapshot),
         "texts": pipeline.parts(files.SIGNATURES, snapshot),
@@ -275,24 +253,17 @@ def _known_hits(context: TaskContext) -> pa.Table | None:
     return left.set_column(left.schema.get_field_index("row"), left.schema.field("row"), column)
 
 
-def run_item_groups(context: TaskContext) -> None:
-    context.write_table(files.ITEM_GROUPS, pa.concat_tables(_counted(context)))
+def _count_items(context: TaskContext, snapshot: str, part: str) -> pa.Table:
+    settings = VerdictSettings(drop_share=context.task.settings["drop_share"])
+    texts = context.table(f"{part}texts", ["text_id"])["text_id"]
+    return count_items(context.table(f"{part}hits"), texts, settings)
 
 
-def run_common_items(context: TaskContext) -> None:
+def _find_common(context: TaskContext, counted: Tables) -> None:
     limit = context.settings(CommonSettings, "common").common_documents
-    groups = (context.table(name) for name in context.names("") if name.endswith("/items"))
-    common = find_common(chain(groups, _counted(context)), limit)
+    common = find_common(counted, limit)
     context.write_table(files.COMMON_ITEMS, common)
     context.counts["common_items"] = common.num_rows
-
-
-def _counted(context: TaskContext) -> Iterator[pa.Table]:
-    settings = VerdictSettings(drop_share=context.task.settings["drop_share"])
-    for name in context.names(""):
-        if name.endswith("/hits"):
-            texts = context.table(f"{name.removesuffix('/hits')}/texts", ["text_id"])
-            yield count_items(context.table(name), texts["text_id"], settings)
 
 
 @dataclass(frozen=True)
@@ -408,26 +379,17 @@ CONTAMINATION = Stage(
     by_row=frozenset({"documents"}),
 )
 
-ITEM_GROUPS = Stage(
-    "item_groups",
-    verdict_rules.VERSION,
-    Scope.SNAPSHOT,
-    plan_item_groups,
-    run_item_groups,
-    asset="common_items",
+COMMON_ITEMS = Gather(
+    files.COMMON_ITEMS,
+    _hits_and_texts,
+    _count_items,
+    _find_common,
+    version=verdict_rules.VERSION,
     reads=(files.HITS, files.SIGNATURES),
-    writes=(files.ITEM_GROUPS,),
-)
-
-COMMON_ITEMS = Stage(
-    "common_items",
-    verdict_rules.VERSION,
-    Scope.ALL,
-    plan_common_items,
-    run_common_items,
+    settings=lambda pipeline, snapshots: {"drop_share": pipeline.recipe.contamination.drop_share},
+    finish_settings=lambda pipeline: {"common": pipeline.recipe.contamination.common.identity()},
+    is_asked=lambda pipeline: bool(pipeline.recipe.suites),
     about="Benchmark items that so many texts hold that they are common phrases, not leaks.",
-    reads_all=(files.HITS, files.SIGNATURES, files.ITEM_GROUPS),
-    writes=(files.COMMON_ITEMS,),
     calibration=Calibration(
         files.COMMON_ITEMS,
         "names of evaluation items, and in how many documents each was found; no text",

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
 from corpus_assets.core import files
-from corpus_assets.core.exchange import plan_groups
 from corpus_assets.core.files import File
 from corpus_assets.core.schemas import LABELS
+from corpus_assets.core.shuffle import Gather, Tables
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Each, Task, TaskContext, count, part_label, values
@@ -114,51 +114,26 @@ CUTOFF_ROWS = 1 << 26
 hashes, come first. A share of so many is known to a few parts in a hundred thousand."""
 
 
-def plan_cutoff_groups(pipeline: SelectPlanner, snapshot: str) -> Sequence[Task]:
-    if not pipeline.learns_from(files.CUTOFFS, snapshot):
-        return []
-    settings = {
-        "columns": sorted(pipeline.recipe.selection.signals()),
-        "domain": pipeline.recipe.source_of(snapshot).domain,
-        "tier": _ungraded(pipeline).get(snapshot),
-    } | _seed(pipeline)
+def _cutoff_parts(pipeline: SelectPlanner, snapshot: str) -> dict[str, Sequence[Output]]:
     parts: dict[str, Sequence[Output]] = {"signals": pipeline.parts(files.SIGNALS, snapshot)}
     if pipeline.recipe.selection.rules_before_distinct is not None:
-        parts["members"] = _survivor_members(pipeline, snapshot)
-    return plan_groups(CUTOFF_GROUPS, snapshot, settings | _share(pipeline), parts)
+        listed = pipeline.results(files.SURVIVOR_MEMBERS.stage, snapshot)
+        parts["members"] = files.SURVIVOR_MEMBERS.of_parts(listed)
+    return parts
 
 
-def run_cutoff_groups(context: TaskContext) -> None:
-    said = context.task.settings
-    tables = [
-        _cutoff_rows(
-            context, name, name.replace("/signals", "/members"), said["columns"], said["domain"],
-            said["tier"], said.get("seed"),
-        )
-        for name in context.names("")
-        if name.endswith("/signals")
-    ]  # fmt: skip
-    context.write_table(files.CUTOFF_GROUPS, pa.concat_tables(tables))
-
-
-def plan_cutoffs(pipeline: SelectPlanner) -> list[Task]:
-    inputs: dict[str, Output] = {}
-    is_distinct = pipeline.recipe.selection.rules_before_distinct is not None
-    for snapshot in pipeline.recipe.calibration_snapshots:
-        groups = pipeline.parts(files.CUTOFF_GROUPS, snapshot)
-        inputs |= {f"groups/{snapshot}/{i:05d}": group for i, group in enumerate(groups)}
-        if groups:
-            continue
-        domain = pipeline.recipe.source_of(snapshot).domain
-        for i, signals in enumerate(pipeline.parts(files.SIGNALS, snapshot)):
-            inputs[f"signals/{domain}/{snapshot}/{i:05d}"] = signals
-        for i, members in enumerate(_survivor_members(pipeline, snapshot) if is_distinct else ()):
-            inputs[f"members/{domain}/{snapshot}/{i:05d}"] = members
-    settings = pipeline.recipe.selection.identity() | _share(pipeline) | _seed(pipeline)
+def _cutoff_settings(pipeline: SelectPlanner, snapshots: Sequence[str]) -> dict[str, Any]:
+    """Return what says which rows of these snapshots cutoffs are resolved from."""
     ungraded = _ungraded(pipeline)
-    if ungraded:
-        settings["ungraded"] = ungraded
-    return [QUALITY_CUTOFFS.task(settings, inputs)]
+    sources = {
+        snapshot: {
+            "domain": pipeline.recipe.source_of(snapshot).domain,
+            "tier": ungraded.get(snapshot),
+        }
+        for snapshot in snapshots
+    }
+    settings = {"columns": sorted(pipeline.recipe.selection.signals()), "sources": sources}
+    return settings | _share(pipeline) | _seed(pipeline)
 
 
 def _ungraded(pipeline: SelectPlanner) -> dict[str, str]:
@@ -189,61 +164,41 @@ def _seed(pipeline: SelectPlanner) -> dict[str, int]:
     return {"seed": pipeline.recipe.seed} if pipeline.recipe.selection.asks_for_shares else {}
 
 
-def _survivor_members(pipeline: SelectPlanner, snapshot: str) -> Sequence[Output]:
-    """Return who is a copy of whom among survivors, part by part."""
-    return files.SURVIVOR_MEMBERS.of_parts(pipeline.results(files.SURVIVOR_MEMBERS.stage, snapshot))
-
-
-def run_cutoffs(context: TaskContext) -> None:
-    said = dict(context.task.settings)
-    ungraded = said.pop("ungraded", {})
-    said.pop("share", None)
-    seed = said.pop("seed", None)
-    settings = SelectionSettings.model_validate(said)
-    tables = [context.table(name) for name in context.names("groups/")]
-    for name in context.names("signals/"):
-        _, domain, snapshot, _ = name.split("/")
-        members, tier = name.replace("signals/", "members/", 1), ungraded.get(snapshot)
-        tables.append(_cutoff_rows(context, name, members, settings.signals(), domain, tier, seed))
-    distinct = None
-    if settings.rules_before_distinct is not None:
-        held = [table["distinct"].to_numpy() for table in tables]
-        distinct = np.concatenate([np.zeros(0, np.bool_), *held])
-    cutoffs = resolve_cutoffs(tables, settings, distinct)
-    plain = plain_cutoffs(cutoffs)
-    context.write_bytes(files.CUTOFFS, json.dumps(plain, sort_keys=True, indent=1).encode())
-    context.notes["cutoffs"] = plain
-
-
-def _cutoff_rows(
-    context: TaskContext,
-    signals: str,
-    members: str,
-    columns: Sequence[str],
-    domain: str,
-    tier: str | None,
-    seed: int | None,
-) -> pa.Table:
+def _cutoff_rows(context: TaskContext, snapshot: str, part: str) -> pa.Table:
     """Return some signals of a part's documents that cutoffs are resolved from, with what they have
     from their source, their tie keys and, where it is asked, whether each is the one that is kept
     of its copies."""
-    table = context.table(signals)
+    settings = context.task.settings
+    source = settings["sources"][snapshot]
+    table = context.table(f"{part}signals")
     ids = table["doc_id"].combine_chunks()
-    table = table.select(["doc_id", *(name for name in columns if name in table.schema.names)])
-    if seed is not None:
-        table = with_tie_keys(table, seed)
-    table = with_source(table.drop_columns("doc_id"), domain, tier)
-    if context.has(members):
-        copies = context.table(members, ["row", "kept"])
+    known = [name for name in settings["columns"] if name in table.schema.names]
+    table = table.select(["doc_id", *known])
+    if "seed" in settings:
+        table = with_tie_keys(table, settings["seed"])
+    table = with_source(table.drop_columns("doc_id"), source["domain"], source["tier"])
+    if context.has(f"{part}members"):
+        copies = context.table(f"{part}members", ["row", "kept"])
         copies = copies.filter(pc.invert(copies["kept"]))
         distinct = np.ones(table.num_rows, np.bool_)
         distinct[copies["row"].to_numpy()] = False
         table = table.append_column("distinct", pa.array(distinct))
-    share = context.task.settings.get("share")
-    if share is None:
+    if "share" not in settings:
         return table
     heads = np.frombuffer(ids.buffers()[1], ">u8", 2 * len(ids), 16 * ids.offset)[::2]
-    return table.filter(pa.array(heads < np.uint64(share * 2.0**64)))
+    return table.filter(pa.array(heads < np.uint64(settings["share"] * 2.0**64)))
+
+
+def _resolve_cutoffs(context: TaskContext, rows: Tables) -> None:
+    settings = context.settings(SelectionSettings, "selection")
+    tables = list(rows)
+    distinct = None
+    if settings.rules_before_distinct is not None:
+        held = [table["distinct"].to_numpy() for table in tables]
+        distinct = np.concatenate([np.zeros(0, np.bool_), *held])
+    plain = plain_cutoffs(resolve_cutoffs(tables, settings, distinct))
+    context.write_bytes(files.CUTOFFS, json.dumps(plain, sort_keys=True, indent=1).encode())
+    context.notes["cutoffs"] = plain
 
 
 def plan_selection(pipeline: SelectPlanner, snapshot: str) -> Sequence[Task]:
@@ -311,27 +266,16 @@ SCORE_SURVIVORS = Stage(
     writes=(files.SCORE_SURVIVORS,),
 )
 
-CUTOFF_GROUPS = Stage(
-    "cutoff_groups",
-    2,
-    Scope.SNAPSHOT,
-    plan_cutoff_groups,
-    run_cutoff_groups,
-    asset="quality_cutoffs",
-    reads=(files.SURVIVOR_MEMBERS,),
-    reads_all=(files.SIGNALS,),
-    writes=(files.CUTOFF_GROUPS,),
-)
-
-QUALITY_CUTOFFS = Stage(
-    "quality_cutoffs",
-    selection.VERSION,
-    Scope.ALL,
-    plan_cutoffs,
-    run_cutoffs,
+QUALITY_CUTOFFS = Gather(
+    files.CUTOFFS,
+    _cutoff_parts,
+    _cutoff_rows,
+    _resolve_cutoffs,
+    version=selection.VERSION,
+    reads=(files.SIGNALS, files.SURVIVOR_MEMBERS),
+    settings=_cutoff_settings,
+    finish_settings=lambda pipeline: {"selection": pipeline.recipe.selection.identity()},
     about="Score cutoffs and tier bounds per language, resolved from the calibration snapshots.",
-    reads_all=(files.SIGNALS, files.SURVIVOR_MEMBERS, files.CUTOFF_GROUPS),
-    writes=(files.CUTOFFS,),
     calibration=Calibration(
         files.CUTOFFS,
         "quantiles of scores over many documents; no text",

@@ -13,16 +13,9 @@ import pyarrow.parquet as pq
 
 from corpus_assets.core import files
 from corpus_assets.core.earlier import Earlier
-from corpus_assets.core.exchange import (
-    Targets,
-    all_ranges,
-    plan_groups,
-    range_inputs,
-    ranges_of,
-    read_ranges,
-    write_ranges,
-)
+from corpus_assets.core.exchange import all_ranges, range_inputs, read_ranges, write_ranges
 from corpus_assets.core.schemas import LABELS
+from corpus_assets.core.shuffle import Regroup
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import read_output
 from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
@@ -63,26 +56,18 @@ def plan_tokens(pipeline: ShardsPlanner, snapshot: str) -> Sequence[Task]:
     )
 
 
-def plan_token_groups(pipeline: ShardsPlanner, snapshot: str) -> Sequence[Task]:
-    """Bring the slices of consecutive parts together, where there are many parts."""
-    tokens = pipeline.parts(files.TOKENS, snapshot)
-    shards = (
-        sum(_shard_counts(pipeline, snapshot).values()) * pipeline.recipe.shards.tokens_per_shard
-    )
-    most = max(1, GROUP_TOKENS * len(tokens) // max(1, shards))
-    return plan_groups(TOKEN_GROUPS, snapshot, {}, {"tokens": tokens}, most)
+def _group_parts(pipeline: ShardsPlanner, snapshot: str) -> int:
+    """Return how many parts have the tokens of a group, by the number of shards."""
+    shards = sum(_shard_counts(pipeline, snapshot).values())
+    tokens = max(1, shards * pipeline.recipe.shards.tokens_per_shard)
+    return max(1, GROUP_TOKENS * len(pipeline.parts(files.TOKENS, snapshot)) // tokens)
 
 
 def plan_shards(pipeline: ShardsPlanner, snapshot: str) -> Sequence[Task]:
     """Plan one task a shard of each group; shards without a document are empty."""
     recipe = pipeline.recipe
     inputs = {"tokenizer": pipeline.calibration(files.TOKENIZER)}
-    grouped = pipeline.results(files.TOKEN_GROUPS.stage, snapshot)
-    written = grouped or pipeline.results(files.TOKENS.stage, snapshot)
-    slices = Targets(
-        (f"{number:05d}", ranges_of(pipeline.store, result, files.TOKENS))
-        for number, result in enumerate(written)
-    )
+    slices = TOKEN_SLICES.targets(pipeline, snapshot)
     counts = {name.rpartition("/")[0]: 1 for name in slices} | _shard_counts(pipeline, snapshot)
     settings = {
         "pack": recipe.shards.pack.identity(),
@@ -131,18 +116,6 @@ def run_tokens(context: TaskContext) -> None:
     context.notes["tokens_by_language"] = _by_language(final["language"], lengths)
     powers, documents = np.unique(np.frexp(np.maximum(lengths, 1))[1] - 1, return_counts=True)
     context.notes["lengths"] = dict(zip(map(str, powers.tolist()), documents.tolist(), strict=True))
-
-
-def run_token_groups(context: TaskContext) -> None:
-    slices: dict[str, list[bytes]] = {}
-    for part in context.names(""):
-        for name, data in all_ranges(context.content(part)):
-            slices.setdefault(name, []).append(data)
-    joined = (
-        (name, route.slice_bytes(*route.join_slices(slices[name]))) for name in sorted(slices)
-    )
-    rows = sum(part.rows for part in context.task.inputs.values())
-    write_ranges(context, files.TOKEN_GROUPS, joined, rows)
 
 
 def run_shard(context: TaskContext) -> None:
@@ -247,15 +220,12 @@ TOKENS = Stage(
     by_row=frozenset({"final", "shard_counts"}),
 )
 
-TOKEN_GROUPS = Stage(
-    "token_groups",
-    3,
-    Scope.SNAPSHOT,
-    plan_token_groups,
-    run_token_groups,
+TOKEN_SLICES = Regroup(
+    files.TOKENS,
+    lambda slices: route.slice_bytes(*route.join_slices(slices)),
+    _group_parts,
     asset="shards",
-    reads=(files.TOKENS, files.SHARD_COUNTS),
-    writes=(files.TOKEN_GROUPS,),
+    reads=(files.SHARD_COUNTS,),
 )
 
 SHARDS = Stage(
@@ -265,7 +235,7 @@ SHARDS = Stage(
     plan_shards,
     run_shard,
     about="Tokenized, shuffled and packed into memory-mapped shards by domain, tier and labels.",
-    reads=(files.TOKENS, files.TOKEN_GROUPS, files.SHARD_COUNTS, files.TOKENIZER),
+    reads=(*TOKEN_SLICES.reads, files.SHARD_COUNTS, files.TOKENIZER),
     writes=(files.SHARD_BIN, files.SHARD_IDX, files.SHARD_SPANS, files.SHARD_HEADER),
     fed_by=("clean_text", "documents_out"),
 )

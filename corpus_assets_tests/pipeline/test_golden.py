@@ -172,10 +172,9 @@ def test_outputs_change_only_with_their_stage_version(rows: dict[str, Row]) -> N
     faulty, old = compare(golden, rows)
     again = f"refresh the table: {REFRESH}=1 python -m pytest {HERE}"
     for node in faulty:
-        declared = STAGES[node].plan.__module__.replace(".", "/")
         pytest.fail(
             f"{node} makes something else of the same input under version "
-            f"{rows[node]['version']}: raise the version that {declared}.py declares"
+            f"{rows[node]['version']}: raise the version that it is declared with"
             f"{' (or of the signal family)' if node == 'signals' else ''}, then {again}"
         )
     if old and os.environ.get(REFRESH):

@@ -53,13 +53,13 @@ def test_a_takedown_in_groups_equals_a_build_that_never_saw_the_document(
     assert lineage(home, AFTER) == lineage(scratch, AFTER)
     fresh = {
         stage: len(fingerprints(home, stage) - fingerprints(grouped_build.home, stage))
-        for stage in ("documents", "token_groups", "shards", *CLUSTER_STEPS, "clusters")
+        for stage in ("documents", "tokens_groups", "shards", *CLUSTER_STEPS, "clusters")
     }
     pairs = len(fingerprints(grouped_build.home, "cluster_pairs"))
     assert 0 < fresh.pop("cluster_pairs") < pairs  # the ranges that one of its keys is in
     assert fresh == {
         "documents": 1,
-        "token_groups": 1,
+        "tokens_groups": 1,
         "shards": 1,
         "cluster_keys": 1,
         "cluster_labels": 0,  # no pair has gone

@@ -15,7 +15,7 @@ from corpus_assets.core.task import Task, TaskContext, execute
 from corpus_assets.select.columns import with_tie_keys
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import parse_cutoffs, resolve_cutoffs
-from corpus_assets.select.stage import CUTOFF_GROUPS, QUALITY_CUTOFFS
+from corpus_assets.select.stage import QUALITY_CUTOFFS
 
 SETTINGS = SelectionSettings.model_validate(
     {
@@ -24,6 +24,12 @@ SETTINGS = SelectionSettings.model_validate(
     }
 )
 PARTS, ROWS = 4, 200
+SAID = {
+    "columns": sorted(SETTINGS.signals()),
+    "sources": {"crawl": {"domain": "web", "tier": None}},
+    "seed": 7,
+}
+GROUPS = QUALITY_CUTOFFS.groups
 
 
 @pytest.fixture
@@ -44,7 +50,7 @@ def part(number: int) -> pa.Table:
 
 
 def run(store: LocalStore, task: Task) -> Result:
-    stage = {"cutoff_groups": CUTOFF_GROUPS, "quality_cutoffs": QUALITY_CUTOFFS}[task.stage]
+    (stage,) = [stage for stage in QUALITY_CUTOFFS.stages if stage.name == task.stage]
     return execute(task, store, stage.run).result
 
 
@@ -57,7 +63,8 @@ def written(store: LocalStore) -> list[Output]:
 
 
 def cutoffs(store: LocalStore, inputs: dict[str, Output], share: float) -> dict[str, Any]:
-    task = QUALITY_CUTOFFS.task(SETTINGS.identity() | {"share": share, "seed": 7}, inputs)
+    settings = SAID | {"selection": SETTINGS.identity(), "share": share}
+    task = QUALITY_CUTOFFS.result.task(settings, inputs)
     read: dict[str, Any] = json.loads(store.read(run(store, task).outputs[files.CUTOFFS].path))
     return read
 
@@ -66,20 +73,18 @@ def test_a_sample_is_of_the_first_ids_whatever_parts_were_brought_together(
     store: LocalStore,
 ) -> None:
     parts, share = written(store), 0.3
-    direct = {f"signals/web/crawl/{i:05d}": signals for i, signals in enumerate(parts)}
-    said = {
-        "columns": list(SETTINGS.signals()),
-        "domain": "web",
-        "tier": None,
-        "share": share,
-        "seed": 7,
-    }
+    direct = {f"parts/crawl/{i:05d}/signals": signals for i, signals in enumerate(parts)}
     groups = [
-        run(store, CUTOFF_GROUPS.task(said, {f"{i:05d}/signals": parts[i] for i in each}))
+        run(
+            store,
+            GROUPS.task(
+                SAID | {"share": share}, {f"parts/crawl/{i:05d}/signals": parts[i] for i in each}
+            ),
+        )
         for each in ((0, 1, 2), (3,))
     ]
     grouped = {
-        f"groups/crawl/{i:05d}": group.outputs[files.CUTOFF_GROUPS]
+        f"groups/crawl/{i:05d}": group.outputs[QUALITY_CUTOFFS.groups_file]
         for i, group in enumerate(groups)
     }
     found = cutoffs(store, direct, share)
@@ -94,10 +99,8 @@ def test_a_sample_is_of_the_first_ids_whatever_parts_were_brought_together(
 
 
 def test_a_group_holds_what_cutoffs_read_and_no_more(store: LocalStore) -> None:
-    said = {"columns": list(SETTINGS.signals()), "domain": "web", "tier": None, "seed": 7}
-    result = run(store, CUTOFF_GROUPS.task(said, {"00000/signals": written(store)[0]}))
-    table = TaskContext(
-        Task("read", 1, {}, {"rows": result.outputs[files.CUTOFF_GROUPS]}), store
-    ).table("rows")
+    result = run(store, GROUPS.task(SAID, {"parts/crawl/00000/signals": written(store)[0]}))
+    read = Task("read", 1, {}, {"rows": result.outputs[QUALITY_CUTOFFS.groups_file]})
+    table = TaskContext(read, store).table("rows")
     assert table.column_names == ["language", "quality_score", "tie_key", "domain", "source_tier"]
     assert table.num_rows == ROWS
