@@ -15,6 +15,7 @@ __all__ = [
     "progress",
     "schemas",
     "scratch",
+    "shuffle",
     "stage",
     "store",
     "store_s3",

@@ -16,7 +16,7 @@ from corpus_assets.core.files import File
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.planner import Planner
 from corpus_assets.core.store import Output, Result
-from corpus_assets.core.task import Task, TaskContext
+from corpus_assets.core.task import Each, Task, TaskContext, part_label
 
 
 class Scope(StrEnum):
@@ -138,6 +138,47 @@ class Stage:
 
     def lineage(self) -> Iterator[File]:
         return (file for file in self.writes if file.lineage)
+
+
+def part_stage(
+    name: str,
+    version: int,
+    run: Callable[[TaskContext], None],
+    reads: Mapping[str, File],
+    writes: tuple[File, ...],
+    *,
+    settings: Callable[[Any, str], Mapping[str, Any]] = lambda pipeline, snapshot: {},
+    is_asked: Callable[[Any, str], bool] = lambda pipeline, snapshot: True,
+    shared: Callable[[Any, str], Mapping[str, Output]] = lambda pipeline, snapshot: {},
+    reads_shared: tuple[File, ...] = (),
+    **declared: Any,
+) -> Stage:
+    """Return a stage with one task for each part of a snapshot, where `is_asked` says so. A task
+    reads the files of its part under the names in `reads`, and what `shared` gives to all of them,
+    the files of `reads_shared`. The rest is as in `Stage`."""
+
+    def plan(pipeline: Planner[Any], snapshot: str) -> Sequence[Task]:
+        if not is_asked(pipeline, snapshot):
+            return []
+        said, given = settings(pipeline, snapshot), shared(pipeline, snapshot)
+
+        def task(number: int, *own: Output) -> Task:
+            inputs = {**dict(zip(reads, own, strict=True)), **given}
+            return stage.task(said, inputs, label=part_label(snapshot, number))
+
+        return Each(task, *(pipeline.parts(file, snapshot) for file in reads.values()))
+
+    stage = Stage(
+        name,
+        version,
+        Scope.PART,
+        plan,
+        run,
+        reads=(*reads.values(), *reads_shared),
+        writes=writes,
+        **declared,
+    )
+    return stage
 
 
 class Declared(Protocol):

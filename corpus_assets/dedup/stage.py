@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from corpus_assets.core import files
 from corpus_assets.core.earlier import known_rows
 from corpus_assets.core.exchange import read_ranges
-from corpus_assets.core.stage import Scope, Stage
+from corpus_assets.core.stage import Scope, Stage, part_stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import LOOKUP_ROWS, Each, Task, TaskContext, count, part_label, values
+from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, values
 from corpus_assets.dedup import clusters, signatures
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
 from corpus_assets.dedup.clusters import REASONS
@@ -31,16 +31,6 @@ from corpus_assets.dedup.signatures import (
 from corpus_assets.dedup.window import WindowClusters, cluster_window
 
 CLUSTER_KEYS = ["url_key", "text_id", "fetched_at"]
-
-
-def plan_signatures(pipeline: DedupPlanner, snapshot: str) -> Sequence[Task]:
-    settings = pipeline.recipe.signatures.identity()
-    return Each(
-        lambda i, documents: SIGNATURES.task(
-            settings, {"documents": documents}, label=part_label(snapshot, i)
-        ),
-        pipeline.parts(files.DOCUMENTS, snapshot),
-    )
 
 
 def run_signatures(context: TaskContext) -> None:
@@ -159,15 +149,14 @@ def _found_clusters(context: TaskContext) -> WindowClusters | GroupClusters:
     )
 
 
-SIGNATURES = Stage(
+SIGNATURES = part_stage(
     "signatures",
     signatures.VERSION,
-    Scope.PART,
-    plan_signatures,
     run_signatures,
-    about="Exact keys and MinHash signatures of every document.",
-    reads=(files.DOCUMENTS,),
+    reads={"documents": files.DOCUMENTS},
     writes=(files.SIGNATURES, files.CANDIDATE_KEYS, files.SKETCHES),
+    settings=lambda pipeline, snapshot: pipeline.recipe.signatures.identity(),
+    about="Exact keys and MinHash signatures of every document.",
     fed_by=("documents", "documents_out"),
     by_row=frozenset({"documents"}),
 )

@@ -143,7 +143,8 @@ def group_of(asset: Asset) -> str:
     """Return where the UI shows an asset."""
     if asset.is_calibration:
         return CALIBRATIONS
-    room = asset.last.plan.__module__.split(".")[1]
+    rooms = [stage.run.__module__.split(".")[1] for stage in reversed(asset.stages)]
+    room = next((room for room in rooms if room != "core"), rooms[0])  # what is derived is of core
     return GROUPS.get(room, room)
 
 

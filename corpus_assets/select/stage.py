@@ -11,12 +11,11 @@ import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
 from corpus_assets.core import files
-from corpus_assets.core.files import File
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.shuffle import Gather, Tables
-from corpus_assets.core.stage import Calibration, Scope, Stage
+from corpus_assets.core.stage import Calibration, part_stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Each, Task, TaskContext, count, part_label, values
+from corpus_assets.core.task import TaskContext, count, values
 from corpus_assets.select import selection
 from corpus_assets.select.columns import (
     SOURCE_TIER,
@@ -42,42 +41,27 @@ from corpus_assets.select.shares import SHARES
 GROUP_BY = TypeAdapter[GroupBy](GroupBy)
 
 
-def plan_survivors(pipeline: SelectPlanner, snapshot: str) -> Sequence[Task]:
-    """Plan nothing unless a cutoff is among distinct survivors."""
+def _asks_survivors(pipeline: SelectPlanner, snapshot: str) -> bool:
+    """Say whether a cutoff is among distinct survivors."""
+    is_asked = pipeline.recipe.selection.rules_before_distinct is not None
+    return is_asked and pipeline.learns_from(files.CUTOFFS, snapshot)
+
+
+def _survivor_rules(pipeline: SelectPlanner, snapshot: str) -> dict[str, Any]:
     rules = pipeline.recipe.selection.rules_before_distinct
-    if rules is None or not pipeline.learns_from(files.CUTOFFS, snapshot):
-        return []
-    return _plan(pipeline, snapshot, SURVIVORS, files.SIGNALS, rules)
+    return _rules_and_source(pipeline, snapshot, rules or ())
 
 
-def run_survivors(context: TaskContext) -> None:
-    context.write_table(files.SURVIVORS, _survivors(context))
-
-
-def plan_score_survivors(pipeline: SelectPlanner, snapshot: str) -> Sequence[Task]:
-    """Plan nothing unless an ensemble ranks scores among survivors."""
+def _asks_score_survivors(pipeline: SelectPlanner, snapshot: str) -> bool:
+    """Say whether an ensemble ranks scores among survivors."""
     ensemble = pipeline.recipe.signals.ensemble
-    if ensemble is None or ensemble.among == "all":
-        return []
-    if not pipeline.learns_from(files.SCORE_RANKS, snapshot):
-        return []
-    rules = pipeline.recipe.selection.rules_before(pipeline.recipe.signals.ranked_columns())
-    return _plan(pipeline, snapshot, SCORE_SURVIVORS, files.SCORE_SAMPLE, rules)
+    is_asked = ensemble is not None and ensemble.among != "all"
+    return is_asked and pipeline.learns_from(files.SCORE_RANKS, snapshot)
 
 
-def run_score_survivors(context: TaskContext) -> None:
-    context.write_table(files.SCORE_SURVIVORS, _survivors(context))
-
-
-def _plan(
-    pipeline: SelectPlanner, snapshot: str, stage: Stage, signals: File, rules: tuple[Rule, ...]
-) -> Sequence[Task]:
-    """Ask some rules of every part of a file with signals."""
-    settings = _rules_and_source(pipeline, snapshot, rules)
-    return Each(
-        lambda i, part: stage.task(settings, {"signals": part}, label=part_label(snapshot, i)),
-        pipeline.parts(signals, snapshot),
-    )
+def _score_survivor_rules(pipeline: SelectPlanner, snapshot: str) -> dict[str, Any]:
+    ranked = pipeline.recipe.signals.ranked_columns()
+    return _rules_and_source(pipeline, snapshot, pipeline.recipe.selection.rules_before(ranked))
 
 
 def _rules_and_source(
@@ -97,6 +81,14 @@ def _source(pipeline: SelectPlanner, snapshot: str) -> dict[str, str]:
     source = pipeline.recipe.source_of(snapshot)
     tier = source.tier_of(snapshot)
     return {"domain": source.domain} | ({SOURCE_TIER: tier} if tier is not None else {})
+
+
+def run_survivors(context: TaskContext) -> None:
+    context.write_table(files.SURVIVORS, _survivors(context))
+
+
+def run_score_survivors(context: TaskContext) -> None:
+    context.write_table(files.SCORE_SURVIVORS, _survivors(context))
 
 
 def _survivors(context: TaskContext) -> pa.Table:
@@ -201,18 +193,11 @@ def _resolve_cutoffs(context: TaskContext, rows: Tables) -> None:
     context.notes["cutoffs"] = plain
 
 
-def plan_selection(pipeline: SelectPlanner, snapshot: str) -> Sequence[Task]:
-    cutoffs = pipeline.calibration(files.CUTOFFS)
+def _selection_settings(pipeline: SelectPlanner, snapshot: str) -> dict[str, Any]:
     settings: dict[str, Any] = {"selection": pipeline.recipe.selection.identity()}
     settings |= _source(pipeline, snapshot) | _seed(pipeline)
     group_by = pipeline.recipe.shards.identity().get("group_by")
-    settings |= {"group_by": group_by} if group_by else {}
-    return Each(
-        lambda i, signals: SELECTION.task(
-            settings, {"signals": signals, "cutoffs": cutoffs}, label=part_label(snapshot, i)
-        ),
-        pipeline.parts(files.SIGNALS, snapshot),
-    )
+    return settings | ({"group_by": group_by} if group_by else {})
 
 
 def run_selection(context: TaskContext) -> None:
@@ -244,26 +229,26 @@ def run_selection(context: TaskContext) -> None:
         context.notes[SHARES] = dropped_shares(columns, settings, cutoffs)
 
 
-SURVIVORS = Stage(
+SURVIVORS = part_stage(
     "survivors",
     selection.VERSION,
-    Scope.PART,
-    plan_survivors,
     run_survivors,
-    asset="quality_cutoffs",
-    reads=(files.SIGNALS,),
+    reads={"signals": files.SIGNALS},
     writes=(files.SURVIVORS,),
+    settings=_survivor_rules,
+    is_asked=_asks_survivors,
+    asset="quality_cutoffs",
 )
 
-SCORE_SURVIVORS = Stage(
+SCORE_SURVIVORS = part_stage(
     "score_survivors",
     selection.VERSION,
-    Scope.PART,
-    plan_score_survivors,
     run_score_survivors,
-    asset="score_ranks",
-    reads=(files.SCORE_SAMPLE,),
+    reads={"signals": files.SCORE_SAMPLE},
     writes=(files.SCORE_SURVIVORS,),
+    settings=_score_survivor_rules,
+    is_asked=_asks_score_survivors,
+    asset="score_ranks",
 )
 
 QUALITY_CUTOFFS = Gather(
@@ -292,16 +277,17 @@ QUALITY_CUTOFFS = Gather(
     ),
 )
 
-SELECTION = Stage(
+SELECTION = part_stage(
     "selection",
     selection.VERSION,
-    Scope.PART,
-    plan_selection,
     run_selection,
+    reads={"signals": files.SIGNALS},
+    writes=(files.SELECTION,),
+    settings=_selection_settings,
+    shared=lambda pipeline, snapshot: {"cutoffs": pipeline.calibration(files.CUTOFFS)},
+    reads_shared=(files.CUTOFFS,),
     about="Keep or drop by the recipe's thresholds over the signals; the first failing rule is the "
     "reason, all failing rules are kept.",
-    reads=(files.SIGNALS, files.CUTOFFS),
-    writes=(files.SELECTION,),
     drops=("*",),  # the rule that failed first
     fed_by=("signals", "documents_out"),
 )

@@ -16,9 +16,9 @@ from corpus_assets.core.earlier import Earlier
 from corpus_assets.core.exchange import all_ranges, range_inputs, read_ranges, write_ranges
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.shuffle import Regroup
-from corpus_assets.core.stage import Calibration, Scope, Stage
+from corpus_assets.core.stage import Calibration, Scope, Stage, part_stage
 from corpus_assets.core.store import read_output
-from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
+from corpus_assets.core.task import Each, Task, TaskContext, count
 from corpus_assets.shards import pack as route
 from corpus_assets.shards.format import build_shard, token_dtype
 from corpus_assets.shards.planner import ShardsPlanner
@@ -38,22 +38,10 @@ def plan_shard_counts(pipeline: ShardsPlanner, snapshot: str) -> list[Task]:
     return [SHARD_COUNTS.task(settings, label=snapshot)]
 
 
-def plan_tokens(pipeline: ShardsPlanner, snapshot: str) -> Sequence[Task]:
-    shared = {
-        "tokenizer": pipeline.calibration(files.TOKENIZER),
-        "shard_counts": pipeline.calibration(files.SHARD_COUNTS, snapshot),
-    }
-    settings: dict[str, Any] = {
-        "seed": pipeline.recipe.seed,
-        "special": pipeline.recipe.tokenizer.special_names(),
-    }
-    settings |= {LABELS.name: True} if pipeline.recipe.has_labels else {}
-    return Each(
-        lambda i, final: TOKENS.task(
-            settings, {"final": final} | shared, label=part_label(snapshot, i)
-        ),
-        pipeline.parts(files.FINAL, snapshot),
-    )
+def _token_settings(pipeline: ShardsPlanner, snapshot: str) -> dict[str, Any]:
+    recipe = pipeline.recipe
+    settings = {"seed": recipe.seed, "special": recipe.tokenizer.special_names()}
+    return settings | ({LABELS.name: True} if recipe.has_labels else {})
 
 
 def _group_parts(pipeline: ShardsPlanner, snapshot: str) -> int:
@@ -208,15 +196,19 @@ SHARD_COUNTS = Stage(
     ),
 )
 
-TOKENS = Stage(
+TOKENS = part_stage(
     "tokens",
     6,
-    Scope.PART,
-    plan_tokens,
     run_tokens,
-    asset="shards",
-    reads=(files.FINAL, files.TOKENIZER, files.SHARD_COUNTS),
+    reads={"final": files.FINAL},
     writes=(files.TOKENS,),
+    settings=_token_settings,
+    shared=lambda pipeline, snapshot: {
+        "tokenizer": pipeline.calibration(files.TOKENIZER),
+        "shard_counts": pipeline.calibration(files.SHARD_COUNTS, snapshot),
+    },
+    reads_shared=(files.TOKENIZER, files.SHARD_COUNTS),
+    asset="shards",
     by_row=frozenset({"final", "shard_counts"}),
 )
 

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput, ModelError
 from corpus_assets.core.schemas import DOC_ID
-from corpus_assets.core.stage import Calibration, Scope, Stage
+from corpus_assets.core.stage import Calibration, Scope, Stage, part_stage
 from corpus_assets.core.store import Output, read_output
-from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
+from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.tokenizer.audit import Passage, Training, audit, judged
 from corpus_assets.tokenizer.planner import TokenizerPlanner
 from corpus_assets.tokenizer.sample import (
@@ -48,16 +48,6 @@ SAMPLE_ROWS = pa.schema(
 UNKNOWN = "unknown"
 
 
-def plan_amounts(pipeline: TokenizerPlanner, snapshot: str) -> Sequence[Task]:
-    if not _is_asked(pipeline, snapshot):
-        return []
-    settings = _place_settings(pipeline, snapshot)
-    return Each(
-        lambda i, final: AMOUNTS.task(settings, {"final": final}, label=part_label(snapshot, i)),
-        pipeline.parts(files.FINAL, snapshot),
-    )
-
-
 def plan_draw(pipeline: TokenizerPlanner) -> list[Task]:
     if pipeline.pin_of("tokenizer"):
         return []
@@ -75,19 +65,6 @@ def plan_draw(pipeline: TokenizerPlanner) -> list[Task]:
         "proportions": weights if entry.train else dict.fromkeys(domains.values(), 0.0),
     }
     return [DRAW.task(settings, inputs)]
-
-
-def plan_sample(pipeline: TokenizerPlanner, snapshot: str) -> Sequence[Task]:
-    if not _is_asked(pipeline, snapshot):
-        return []
-    settings = _place_settings(pipeline, snapshot)
-    (drawn,) = pipeline.parts(files.TOKENIZER_DRAW)
-    return Each(
-        lambda i, final: SAMPLE.task(
-            settings, {"final": final, "draw": drawn}, label=part_label(snapshot, i)
-        ),
-        pipeline.parts(files.FINAL, snapshot),
-    )
 
 
 def plan_tokenizer(pipeline: TokenizerPlanner) -> list[Task]:
@@ -267,15 +244,15 @@ def _may_hold(recipe: Mapping[str, Any], name: str) -> str:
     )
 
 
-AMOUNTS = Stage(
+AMOUNTS = part_stage(
     "tokenizer_amounts",
     VERSION,
-    Scope.PART,
-    plan_amounts,
     run_amounts,
-    asset="tokenizer",
-    reads=(files.FINAL,),
+    reads={"final": files.FINAL},
     writes=(files.TOKENIZER_AMOUNTS,),
+    settings=_place_settings,
+    is_asked=_is_asked,
+    asset="tokenizer",
 )
 
 DRAW = Stage(
@@ -289,15 +266,17 @@ DRAW = Stage(
     writes=(files.TOKENIZER_DRAW,),
 )
 
-SAMPLE = Stage(
+SAMPLE = part_stage(
     "tokenizer_sample",
     VERSION,
-    Scope.PART,
-    plan_sample,
     run_sample,
-    asset="tokenizer",
-    reads=(files.FINAL, files.TOKENIZER_DRAW),
+    reads={"final": files.FINAL},
     writes=(files.TOKENIZER_SAMPLE,),
+    settings=_place_settings,
+    is_asked=_is_asked,
+    shared=lambda pipeline, snapshot: {"draw": pipeline.parts(files.TOKENIZER_DRAW)[0]},
+    reads_shared=(files.TOKENIZER_DRAW,),
+    asset="tokenizer",
 )
 
 TOKENIZER = Stage(
