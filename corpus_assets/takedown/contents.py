@@ -127,15 +127,23 @@ class Reader:
     """Reads one file into a sink. `unread` says what was not understood, and why.
 
     `is_ours`: a stage of the corpus wrote the file, so its bytes that are no text are declared.
+    `is_registry`: a database that the program keeps, of rows whose text is UTF-8, nothing packed in
+    it; so are its free pages.
     """
 
     def __init__(
-        self, sink: Sink, encoders: Sequence[Encoder] = (), size: int = 0, is_ours: bool = False
+        self,
+        sink: Sink,
+        encoders: Sequence[Encoder] = (),
+        size: int = 0,
+        is_ours: bool = False,
+        is_registry: bool = False,
     ) -> None:
         self.unread: list[str] = []
         self._sink = sink
         self._encoders = encoders
         self._is_ours = is_ours
+        self._is_registry = is_registry
         self._spools = ExitStack()
         self._left = max(MIN_UNPACKED_BYTES, MAX_RATIO * size)
 
@@ -322,6 +330,7 @@ class Reader:
                 self._blobs([v for v in column if isinstance(v, bytes)], inside, depth)
                 ids = [v for v in column if isinstance(v, int) and -1 < v < 1 << 31]
                 self._lists((np.array(ids, np.int64), np.array([len(ids)])), as_one=True)
+        self._is_ours |= self._is_registry
         self._raw(stream, depth)
         return True
 

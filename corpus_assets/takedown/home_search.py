@@ -99,6 +99,7 @@ class HomeSearch:
     _copies: dict[str, _Copy] = field(default_factory=dict)
     _sources: set[str] = field(default_factory=set)
     _recorded: set[str] = field(default_factory=set)  # outputs of artifacts that the registry knows
+    _registries: set[str] = field(default_factory=set)  # databases of the catalog and of Dagster
     _told: float = field(default_factory=time.monotonic)
 
     def folder(
@@ -152,7 +153,7 @@ class HomeSearch:
         stream.seek(0)
         self.files += 1
         self.total_bytes += n_bytes
-        reader = Reader(found, self.decoders, n_bytes, is_ours)
+        reader = Reader(found, self.decoders, n_bytes, is_ours, name in self._registries)
         reader.file(stream, path)
         is_pinned = self.places.is_pinned(name)  # what it may hold is said by its stage
         self.not_searched += [
@@ -223,6 +224,10 @@ class HomeSearch:
     def note_recorded(self, names: Iterable[str]) -> None:
         """Say which files lie between two stages of the corpus."""
         self._recorded.update(names)
+
+    def note_registries(self, names: Iterable[str]) -> None:
+        """Say which databases the program keeps."""
+        self._registries.update(names)
 
     def _meet(self, folder: Path, home: Path) -> None:
         """Note a folder that says of itself that it is a copy of a version."""
@@ -348,10 +353,12 @@ def search_home(
         held = Path(store.url)
         seen = {held / path for path in passed_over}
         found.note_recorded(_name(held / path, root) for path in made)
+    database = registry.database.file
+    kept = [*(root / "dagster").rglob("*.db"), *([database] if database is not None else [])]
+    found.note_registries(_name(path, root) for path in kept)
     found.folder(root, root, seen, sources)
     if not held.is_relative_to(root):
         found.folder(held, root, seen, sources)
-    database = registry.database.file
     if database is not None and not database.resolve().is_relative_to(root):
         for ending in ("", "-wal", "-journal"):
             found.path(database.with_name(database.name + ending), root)
