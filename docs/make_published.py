@@ -1,4 +1,4 @@
-"""Write docs/published.md: each published recipe beside its sources, from recipes/sources/*.csv.
+"""Write docs/reference/published.md: each published recipe beside its sources, from recipes/sources/*.csv.
 
 Run `python docs/make_published.py` after a table changed; a test compares the file with what this
 prints, and another one the tables with the recipes.
@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-TARGET = Path(__file__).with_name("published.md")
-TABLES = TARGET.parent.parent / "recipes" / "sources"
+TARGET = Path(__file__).parent / "reference" / "published.md"
+TABLES = TARGET.parents[2] / "recipes" / "sources"
 
 HEAD = """\
 # Published recipes and their sources
@@ -62,7 +62,7 @@ def _summary() -> Iterator[str]:
 def _pages() -> Iterator[str]:
     for recipe, rows in tables().items():
         yield f"## {recipe}\n"
-        yield f"[recipes/{recipe}.yaml](../recipes/{recipe}.yaml)\n"
+        yield f"[recipes/{recipe}.yaml](../../recipes/{recipe}.yaml)\n"
         yield "| rule | setting | status | source | what is different, or why |"
         yield "|---|---|---|---|---|"
         for row in rows:

@@ -1,4 +1,4 @@
-"""Write docs/settings.md: every key of a recipe, derived from the models that read it.
+"""Write docs/reference/settings.md: every key of a recipe, derived from the models that read it.
 
 Run `python docs/make_reference.py` after a setting changed; a test compares the file with what
 this prints. A setting without a meaning, in its model or in `MEANINGS` here, is an error, so a
@@ -22,14 +22,14 @@ from pydantic.fields import FieldInfo
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.signals import FAMILIES
 
-TARGET = Path(__file__).with_name("settings.md")
+TARGET = Path(__file__).parent / "reference" / "settings.md"
 
 HEAD = """\
 # Settings reference
 
 Every key a recipe may have. This file is made by `docs/make_reference.py` from the models that
 read the recipe; change those, then run it again. How to write a recipe is explained in
-[recipes.md](recipes.md).
+[recipes.md](../how-to/write-a-recipe.md).
 
 An unknown key is an error. A default of *required* means that the key must be there.
 """
