@@ -1,41 +1,45 @@
-"""Write docs/reference/published.md: each published recipe beside its sources, from recipes/sources/*.csv.
+"""Write docs/reference/published.md: how each recipe differs from its publication.
 
-Run `python docs/make_published.py` after a table changed; a test compares the file with what this
-prints, and another one the tables with the recipes.
+Run `python docs/make_published.py` after a table in recipes/sources/ changed; a test compares the
+file with what this prints, and another one the tables with the recipes.
 """
 
 import csv
 import sys
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 TARGET = Path(__file__).parent / "reference" / "published.md"
 TABLES = TARGET.parents[2] / "recipes" / "sources"
+SHARED = 3  # recipes with the same note on the same rule: the page has it once, at the top
 
 HEAD = """\
-# Published recipes and their sources
+# Published recipes
 
-Made by `docs/make_published.py` from the tables in `recipes/sources/`, one for each recipe that is
-called after a publication. A test compares recipe and table both ways.
+How the recipes that are named after a publication compare with it. Made by
+`docs/make_published.py` from `recipes/sources/*.csv`, which has one row per setting: its value, its
+status, and the section of the paper or the `owner/repository@commit` and file where it was read.
 
-| status | what it says |
+| status | meaning |
 |---|---|
 | as published | the value, and which side of it passes, are in the source |
-| deviates | the rule is the publication's, the last column says what is different here |
+| deviates | a rule of the publication, changed as noted |
 | absent | a rule of the publication that the recipe does not have |
-| not verified | the value is reportedly there, and could not be read there |
+| not verified | reported elsewhere, not found in the source |
 | ours | the publication does not specify it |
-| measured | what came out, by a benchmark |
 
-A source is a paper's section, or `owner/repository@commit path`.
+*Yield* is the share of records that selection and deduplication keep of a crawl of news and blogs,
+half of it English: 0.6 to 1.5 times what two such crawls gave (`benchmarks/recipe_yields.py`).
 """
+STATUSES = ("as published", "deviates", "absent", "not verified", "ours")
 
 Row = dict[str, str]
+Note = tuple[str, str, str]  # status, rule, why
 
 
 def tables() -> dict[str, list[Row]]:
-    """Return the rows of each recipe's table, by the recipe's name."""
+    """The rows of each recipe's table, by the recipe's name."""
     found = {}
     for path in sorted(TABLES.glob("*.csv")):
         with open(path, newline="", encoding="utf-8") as lines:
@@ -44,36 +48,66 @@ def tables() -> dict[str, list[Row]]:
 
 
 def reference() -> str:
-    return "\n".join([HEAD, *_summary(), *_pages()]) + "\n"
+    recipes = tables()
+    users: dict[Note, list[str]] = defaultdict(list)
+    for recipe, rows in recipes.items():
+        for row in rows:
+            if row["because"] and row["status"] in ("as published", "ours"):
+                users[row["status"], row["rule"], row["because"]].append(recipe)
+    shared = {note: names for note, names in users.items() if len(names) >= SHARED}
+    lines = [HEAD, *_summary(recipes), *_shared(shared)]
+    for recipe, rows in recipes.items():
+        lines += _page(recipe, rows, shared)
+    return "\n".join(lines)
 
 
-def _summary() -> Iterator[str]:
-    names = ("as published", "deviates", "absent", "not verified", "ours")
-    yield f"| recipe | {' | '.join(names)} | yield |"
-    yield "|---" * (len(names) + 2) + "|"
-    for recipe, rows in tables().items():
+def _summary(recipes: dict[str, list[Row]]) -> Iterator[str]:
+    yield f"| recipe | {' | '.join(STATUSES)} | yield |"
+    yield "|---" * (len(STATUSES) + 2) + "|"
+    for recipe, rows in recipes.items():
         counts = Counter(row["status"] for row in rows)
-        numbers = " | ".join(str(counts[name]) for name in names)
+        numbers = " | ".join(str(counts[name]) for name in STATUSES)
         kept = next((row["value"] for row in rows if row["rule"] == "yield"), "-")
         yield f"| [{recipe}](#{recipe}) | {numbers} | {kept} |"
     yield ""
 
 
-def _pages() -> Iterator[str]:
-    for recipe, rows in tables().items():
-        yield f"## {recipe}\n"
-        yield f"[recipes/{recipe}.yaml](../../recipes/{recipe}.yaml)\n"
-        yield "| rule | setting | status | source | what is different, or why |"
-        yield "|---|---|---|---|---|"
+def _shared(shared: dict[Note, list[str]]) -> Iterator[str]:
+    yield "## Notes on several recipes\n"
+    for (status, rule, because), recipes in shared.items():
+        yield f"- **{rule}** ({status}; {', '.join(recipes)}): {because}."
+    yield ""
+
+
+def _page(recipe: str, rows: list[Row], shared: Iterable[Note]) -> Iterator[str]:
+    yield f"## {recipe}\n"
+    places = {"recipe": f"{recipe}.yaml", "settings and sources": f"sources/{recipe}.csv"}
+    files = ", ".join(f"[{name}](../../recipes/{place})" for name, place in places.items())
+    sources = dict.fromkeys(_work(row["source"]) for row in rows if row["status"] != "measured")
+    sources.pop("", None)
+    yield f"{files}. From {', '.join(sources)}.\n"
+    for status in STATUSES:
+        rules: dict[str, list[str]] = defaultdict(list)
         for row in rows:
-            said = f"`{row['setting'] or row['rule']}: {row['value']}`" if row["value"] else ""
-            cells = [row["rule"], said, row["status"], row["source"], row["because"]]
-            yield f"| {' | '.join(_escaped(cell) for cell in cells)} |"
-        yield ""
+            if row["status"] == status:
+                note = (status, row["rule"], row["because"])
+                rules["" if note in shared else row["because"]].append(row["rule"])
+        plain = rules.pop("", [])
+        if plain:
+            yield f"**{status.capitalize()}**: {', '.join(plain)}.\n"
+        elif rules:
+            yield f"**{status.capitalize()}**:\n"
+        if rules:
+            yield from (f"- {', '.join(named)}: {because}." for because, named in rules.items())
+            yield ""
 
 
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
+def _work(source: str) -> str:
+    """The publication that a source is a place of: a repository at a commit, or a paper."""
+    first = source.split(" ", 1)[0]
+    return (
+        f"`{first.rstrip(':,;')}`" if "@" in first else source.partition(",")[0].partition(":")[0]
+    )
 
 
 if __name__ == "__main__":
