@@ -1,4 +1,4 @@
-"""The signal family that docs/how-to/filter-documents.md shows works as written."""
+"""The signal family that docs/how-to/add-a-signal.md shows works as written."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from corpus_assets.signals.base import SignalFamily, TextBatch
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/filter-documents.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/add-a-signal.md"
 
 
 def test_the_family_on_the_page_computes_what_it_says() -> None:
