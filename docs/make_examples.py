@@ -41,7 +41,10 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     ROOT / "README.md",
     ROOT / "docs/tutorial/first-corpus.md",
-    *(ROOT / f"docs/how-to/{n}.md" for n in ("remove-documents", "export-shards", "free-disk-space")),
+    *(
+        ROOT / f"docs/how-to/{n}.md"
+        for n in ("remove-documents", "export-shards", "free-disk-space")
+    ),
 )
 LEFT_OUT = "..."
 BUILD = "corpus build demo --version demo-1"

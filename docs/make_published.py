@@ -75,7 +75,7 @@ def _summary(recipes: dict[str, list[Row]]) -> Iterator[str]:
 def _shared(shared: dict[Note, list[str]]) -> Iterator[str]:
     yield "## Notes on several recipes\n"
     for (status, rule, because), recipes in shared.items():
-        yield f"- **{rule}** ({status}; {', '.join(recipes)}): {because}."
+        yield f"- **{rule}** ({status}; {len(recipes)} recipes): {because}."
     yield ""
 
 
@@ -91,7 +91,8 @@ def _page(recipe: str, rows: list[Row], shared: Iterable[Note]) -> Iterator[str]
         for row in rows:
             if row["status"] == status:
                 note = (status, row["rule"], row["because"])
-                rules["" if note in shared else row["because"]].append(row["rule"])
+                is_plain = status == "ours" or note in shared
+                rules["" if is_plain else row["because"]].append(row["rule"])
         plain = rules.pop("", [])
         if plain:
             yield f"**{status.capitalize()}**: {', '.join(plain)}.\n"

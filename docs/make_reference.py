@@ -32,8 +32,9 @@ HEAD = """\
 # Settings
 
 Every key of a recipe, made by `docs/make_reference.py` from the models that read it. Each entry has
-the key, its type and default, bounds, and the meaning. A `*` marks a required key; settings without
-a default shown have a section of their own below. An unknown key is an error.
+the key, its type and default, bounds, and the meaning. A `*` marks a required key. Where no default
+is shown it is null if the type allows it, else empty; `settings` have a section of their own below.
+An unknown key is an error.
 [Write a recipe](../how-to/write-a-recipe.md) shows how they fit together.
 """
 
@@ -313,11 +314,11 @@ def _choice(names: Iterable[object]) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    """The default as JSON; empty where it is required, or has a section of its own."""
+    """The default as JSON; empty where the page's head says what it is."""
     if field.is_required():
         return ""
     value = field.get_default(call_default_factory=True)
-    if isinstance(value, BaseModel):
+    if isinstance(value, BaseModel) or value in (None, (), {}):
         return ""
     if isinstance(value, tuple) and any(isinstance(item, BaseModel) for item in value):
         value = [item.model_dump(mode="json", exclude_none=True) for item in value]

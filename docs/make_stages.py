@@ -18,7 +18,7 @@ HEAD = """\
 # Stages
 
 The stages of the graph in their order, made by `docs/make_stages.py` from their declarations
-([how they hang together](../explanation/architecture.md)). *by* is what one task works on. Files in italics come
+([architecture](../explanation/architecture.md)). *by* is the unit of one task. Files in italics come
 from several snapshots. A calibration is resolved once and then pinned by the lock.
 """
 
