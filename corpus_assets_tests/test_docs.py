@@ -108,6 +108,13 @@ def test_pages_are_short_enough_to_be_read() -> None:
     assert set(long) <= made, long
 
 
+def test_a_how_to_page_is_about_one_task() -> None:
+    words = {
+        page.name: len(page.read_text("utf-8").split()) for page in (DOCS / "how-to").iterdir()
+    }
+    assert {name: number for name, number in words.items() if number > 1300} == {}
+
+
 def test_the_graph_on_the_page_is_the_graph_in_dagster() -> None:
     page = (DOCS / "how-to/use-the-ui.md").read_text(encoding="utf-8")
     section = page.partition("## The Dagster UI\n")[2].partition("\n## ")[0]

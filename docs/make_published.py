@@ -7,12 +7,11 @@ file with what this prints, and another one the tables with the recipes.
 import csv
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 TARGET = Path(__file__).parent / "reference" / "published.md"
 TABLES = TARGET.parents[2] / "recipes" / "sources"
-SHARED = 3  # recipes with the same note on the same rule: the page has it once, at the top
 
 HEAD = """\
 # Published recipes
@@ -29,13 +28,15 @@ status, and the section of the paper or the `owner/repository@commit` and file w
 | not verified | reported elsewhere, not found in the source |
 | ours | the publication does not specify it |
 
+Pages whose publishers refuse training are dropped in all of them, which goes beyond every
+publication; `documents.gates.optout.on_disallow: record` keeps them.
+
 *Yield* is the share of records that selection and deduplication keep of a crawl of news and blogs,
 half of it English: 0.6 to 1.5 times what two such crawls gave (`benchmarks/recipe_yields.py`).
 """
 STATUSES = ("as published", "deviates", "absent", "not verified", "ours")
 
 Row = dict[str, str]
-Note = tuple[str, str, str]  # status, rule, why
 
 
 def tables() -> dict[str, list[Row]]:
@@ -49,16 +50,8 @@ def tables() -> dict[str, list[Row]]:
 
 def reference() -> str:
     recipes = tables()
-    users: dict[Note, list[str]] = defaultdict(list)
-    for recipe, rows in recipes.items():
-        for row in rows:
-            if row["because"] and row["status"] in ("as published", "ours"):
-                users[row["status"], row["rule"], row["because"]].append(recipe)
-    shared = {note: names for note, names in users.items() if len(names) >= SHARED}
-    lines = [HEAD, *_summary(recipes), *_shared(shared)]
-    for recipe, rows in recipes.items():
-        lines += _page(recipe, rows, shared)
-    return "\n".join(lines)
+    pages = (line for recipe, rows in recipes.items() for line in _page(recipe, rows))
+    return "\n".join([HEAD, *_summary(recipes), *pages])
 
 
 def _summary(recipes: dict[str, list[Row]]) -> Iterator[str]:
@@ -72,14 +65,7 @@ def _summary(recipes: dict[str, list[Row]]) -> Iterator[str]:
     yield ""
 
 
-def _shared(shared: dict[Note, list[str]]) -> Iterator[str]:
-    yield "## Notes on several recipes\n"
-    for (status, rule, because), recipes in shared.items():
-        yield f"- **{rule}** ({status}; {len(recipes)} recipes): {because}."
-    yield ""
-
-
-def _page(recipe: str, rows: list[Row], shared: Iterable[Note]) -> Iterator[str]:
+def _page(recipe: str, rows: list[Row]) -> Iterator[str]:
     yield f"## {recipe}\n"
     places = {"recipe": f"{recipe}.yaml", "settings and sources": f"sources/{recipe}.csv"}
     files = ", ".join(f"[{name}](../../recipes/{place})" for name, place in places.items())
@@ -90,9 +76,7 @@ def _page(recipe: str, rows: list[Row], shared: Iterable[Note]) -> Iterator[str]
         rules: dict[str, list[str]] = defaultdict(list)
         for row in rows:
             if row["status"] == status:
-                note = (status, row["rule"], row["because"])
-                is_plain = status == "ours" or note in shared
-                rules["" if is_plain else row["because"]].append(row["rule"])
+                rules["" if status == "ours" else row["because"]].append(row["rule"])
         plain = rules.pop("", [])
         if plain:
             yield f"**{status.capitalize()}**: {', '.join(plain)}.\n"

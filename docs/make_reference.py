@@ -32,9 +32,8 @@ HEAD = """\
 # Settings
 
 Every key of a recipe, made by `docs/make_reference.py` from the models that read it. Each entry has
-the key, its type and default, bounds, and the meaning. A `*` marks a required key. Where no default
-is shown it is null if the type allows it, else empty; `settings` have a section of their own below.
-An unknown key is an error.
+the key, its type and default, bounds, and the meaning. Where no default is shown it is null if the
+type allows it, else empty; `settings` have a section of their own below. An unknown key is an error.
 [Write a recipe](../how-to/write-a-recipe.md) shows how they fit together.
 """
 
@@ -237,7 +236,7 @@ def _section(path: str, model: type[BaseModel], unused: set[str], shown: dict[En
                 f"{place} has no meaning; give its Field a description, or add it to MEANINGS in "
                 "docs/make_reference.py"
             )
-        key = f"`{field.alias or name}`{'*' if field.is_required() else ''}"
+        key = f"`{field.alias or name}`"
         line = f"- {key} ({_type(field)}): {_phrase(meaning)}"
         if (place_before := shown.get((name, line))) is not None:
             again.setdefault(place_before, []).append(key)
@@ -286,7 +285,7 @@ def _type(field: FieldInfo) -> str:
             limits.append("not empty")
         if getattr(rule, "pattern", None):
             limits.append(f"like `{rule.pattern}`")
-    return ", ".join(limits)
+    return ", ".join([*limits, *(["required"] if field.is_required() else [])])
 
 
 def _type_name(annotation: Any) -> str:

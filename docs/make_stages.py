@@ -20,6 +20,7 @@ HEAD = """\
 The stages of the graph in their order, made by `docs/make_stages.py` from their declarations
 ([architecture](../explanation/architecture.md)). *by* is the unit of one task. Files in italics come
 from several snapshots. A calibration is resolved once and then pinned by the lock.
+[Drop reasons](drop-reasons.md) lists why each stage drops documents.
 """
 
 
@@ -39,9 +40,6 @@ def _assets() -> Iterator[str]:
                 held = stage.calibration.may_hold
                 said = f": {held}" if isinstance(held, str) else ""
                 yield f"\n`{stage.name}` is a calibration{said}."
-        drops = [f"`{reason}`" for stage in asset.stages for reason in stage.drops]
-        if drops:
-            yield f"\nDrops documents as {', '.join(drops)}."
         tables = [
             f"`{file.lineage}` ({file})" for stage in asset.stages for file in stage.lineage()
         ]
