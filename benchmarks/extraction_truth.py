@@ -4,11 +4,11 @@
         --warc FILE.warc.gz ... [--folds 5] [--timed 100] [--held-out]
         [--documentation DOCS.warc.gz ... --texts TEXTS.jsonl.gz ...]
 
-Truth sets are those of `corpus extraction eval` (docs/extraction.md). `blocks` is the model that is
+Truth sets are those of `corpus extraction eval` (docs/how-to/train-an-extractor.md). `blocks` is the model that is
 shipped, which saw none of these pages; `blocks, cross-validated` are models of the same make that
 were trained on these pages, each measured on sites it did not see, and thrown away. With
 `--documentation` and `--texts`, `blocks, with both` are models that were trained on these pages and
-on those that the shipped one is from (docs/extraction.md has its command). The others are called
+on those that the shipped one is from (docs/how-to/train-an-extractor.md has its command). The others are called
 as their libraries are, trafilatura with its defaults and in two modes; those of
 `requirements-extraction-truth.txt` where they are installed. F1 is over words, the mean of all pages, a page without text counting 0; in brackets the share
 of pages under .5. `--held-out` prints the figures of one half of the sites, by hash, apart: nothing

@@ -3,7 +3,7 @@
     python benchmarks/page_types.py --truth TRUTH.jsonl.gz [--truth MANIFEST.jsonl.gz]
         --warc FILE.warc.gz ...
 
-Truth sets are those of `corpus extraction eval` (docs/extraction.md). Pages are in two halves by a
+Truth sets are those of `corpus extraction eval` (docs/how-to/train-an-extractor.md). Pages are in two halves by a
 hash of their site: the rules were made by looking at the first, the second was held out. Rows are
 what people said, columns what `page_type` says.
 """

@@ -22,7 +22,10 @@ from corpus_assets.stages import STAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md")])
+KINDS = ("tutorial", "how-to", "reference", "explanation")
+PAGES = sorted(
+    [ROOT / "README.md", *(page for kind in KINDS for page in (DOCS / kind).glob("*.md"))]
+)
 
 LINK = re.compile(r"(?<!\!)\[[^\]\n]*\]\(([^)\s]+)\)")
 REFUSAL = re.compile(r"Refusal\(\s*\"([a-z_]+)\"|damage(?:, detail)?\s*=\s*\"([a-z_]+)\"")
@@ -61,13 +64,13 @@ def yaml_recipes(page: Path) -> Iterator[dict[str, object]]:
 @pytest.mark.parametrize(
     ("page", "name"),
     [
-        ("settings.md", "make_reference"),
-        ("stages.md", "make_stages"),
-        ("published.md", "make_published"),
+        ("settings", "make_reference"),
+        ("stages", "make_stages"),
+        ("published", "make_published"),
     ],
 )
 def test_pages_made_from_declarations_are_up_to_date(page: str, name: str) -> None:
-    written = (DOCS / page).read_text(encoding="utf-8")
+    written = (DOCS / "reference" / f"{page}.md").read_text(encoding="utf-8")
     assert written == maker(name).reference(), f"run `python docs/{name}.py`"
 
 
@@ -100,13 +103,20 @@ def headings(page: Path) -> set[str]:
 
 
 def test_pages_are_short_enough_to_be_read() -> None:
-    made = {"settings.md", "published.md", "tutorial.md"}  # the tutorial is one walk
-    long = {p.name: n for p in DOCS.glob("*.md") if (n := len(p.read_text().splitlines())) > 300}
+    made = {"settings.md", "published.md", "first-corpus.md"}  # the tutorial is one walk
+    long = {p.name: n for p in PAGES if (n := len(p.read_text().splitlines())) > 300}
     assert set(long) <= made, long
 
 
+def test_a_how_to_page_is_about_one_task() -> None:
+    words = {
+        page.name: len(page.read_text("utf-8").split()) for page in (DOCS / "how-to").iterdir()
+    }
+    assert {name: number for name, number in words.items() if number > 1300} == {}
+
+
 def test_the_graph_on_the_page_is_the_graph_in_dagster() -> None:
-    page = (DOCS / "ui.md").read_text(encoding="utf-8")
+    page = (DOCS / "how-to/use-the-ui.md").read_text(encoding="utf-8")
     section = page.partition("## The Dagster UI\n")[2].partition("\n## ")[0]
     specs = {spec.key.to_user_string(): spec for asset in ASSETS for spec in asset.specs}
     assert set(re.findall(r"the group `(\w+)`", section)) == {s.group_name for s in specs.values()}
@@ -126,20 +136,24 @@ def test_every_drop_reason_is_declared_and_explained() -> None:
     for file in (ROOT / "corpus_assets" / "ingest").rglob("*.py"):
         for found in REFUSAL.findall(file.read_text(encoding="utf-8")):
             assert DOCUMENTS.is_reason(found[0] or found[1]), found
-    explained = (DOCS / "drop-reasons.md").read_text(encoding="utf-8")
+    explained = (DOCS / "reference/drop-reasons.md").read_text(encoding="utf-8")
     named = declared | {drop_reason(kind) for kind in FIELDS.values()}
     assert sorted(reason for reason in named if f"`{reason}`" not in explained) == []
 
 
 def test_the_recipes_on_the_page_are_valid() -> None:
-    recipes = list(yaml_recipes(DOCS / "recipes.md"))
+    recipes = list(yaml_recipes(DOCS / "how-to/write-a-recipe.md"))
     assert len(recipes) >= 2
     for recipe in recipes:
-        assert parse_recipe(recipe, "docs/recipes.md").name == recipe["name"]
+        assert parse_recipe(recipe, "write-a-recipe.md").name == recipe["name"]
 
 
-def test_every_page_is_in_the_navigation_of_the_site() -> None:
+def test_every_page_is_of_one_kind_and_in_its_part_of_the_navigation() -> None:
     blocks = re.findall(r"```{toctree}\n(.*?)```", (DOCS / "index.md").read_text(), re.DOTALL)
     named = {line for block in blocks for line in block.splitlines() if not line.startswith(":")}
-    pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}
+    pages = {f"{kind}/{page.stem}" for kind in KINDS for page in (DOCS / kind).glob("*.md")}
     assert named == pages | {"adr/index"}
+    assert [page.name for page in DOCS.glob("*.md")] == ["index.md"]
+    for block in blocks:
+        kinds = {line.partition("/")[0] for line in block.splitlines() if not line.startswith(":")}
+        assert len(kinds - {"adr"}) == 1, block

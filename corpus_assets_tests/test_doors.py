@@ -62,7 +62,7 @@ def promised() -> Iterator[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for group in (project["scripts"], *project["entry-points"].values()):
         yield from (target.replace(":", ".") for target in group.values())
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("[!a]*/*.md")):
         yield from re.findall(r"corpus_assets(?:\.\w+)+", page.read_text())
 
 

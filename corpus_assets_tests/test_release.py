@@ -38,7 +38,7 @@ def stated_licence(package: str) -> str:
 
 
 def test_every_hard_dependency_is_listed_with_the_licence_that_it_states() -> None:
-    page = (ROOT / "docs" / "third-party.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/reference/third-party.md").read_text(encoding="utf-8")
     table = page.partition("## Dependencies")[2].partition("\n## ")[0]
     listed = dict(re.findall(r"^\| ([\w-]+) \| ([^|]+) \|", table, re.MULTILINE))
     listed.pop("package")

@@ -1,10 +1,12 @@
 """The site of these pages: `make docs` writes it to docs/_site, with navigation and search."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
+BENCHMARKS = re.compile(r"\]\((\.\./)+benchmarks/README\.md")
 
 project = "corpus-assets"
 author = copyright = "the corpus-assets authors"
@@ -24,4 +26,4 @@ def setup(app: Any) -> None:
 
 def link_benchmarks(_app: object, _page: str, source: list[str]) -> None:
     """Let links to the page beside the benchmarks lead to its copy on the site."""
-    source[0] = source[0].replace("](../benchmarks/README.md", "](benchmarks.md")
+    source[0] = BENCHMARKS.sub("](/reference/benchmarks.md", source[0])

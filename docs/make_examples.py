@@ -40,7 +40,11 @@ from corpus_assets.cli.main import main as corpus
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{n}.md" for n in ("tutorial", "takedowns", "shards", "operations")),
+    ROOT / "docs/tutorial/first-corpus.md",
+    *(
+        ROOT / f"docs/how-to/{n}.md"
+        for n in ("remove-documents", "export-shards", "free-disk-space")
+    ),
 )
 LEFT_OUT = "..."
 BUILD = "corpus build demo --version demo-1"

@@ -1,4 +1,4 @@
-"""Make the pictures of the README anew: `python docs/make_pictures.py HOME`.
+"""Make the pictures of the pages again: `python docs/make_pictures.py HOME`.
 
 HOME is one with the demo built. The pages are opened in Chromium, on a copy in which a takedown
 is carried out; `CHROMIUM` names the program where it is not `chromium`.

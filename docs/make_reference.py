@@ -1,4 +1,4 @@
-"""Write docs/settings.md: every key of a recipe, derived from the models that read it.
+"""Write docs/reference/settings.md: every key of a recipe, derived from the models that read it.
 
 Run `python docs/make_reference.py` after a setting changed; a test compares the file with what
 this prints. A setting without a meaning, in its model or in `MEANINGS` here, is an error, so a
@@ -9,10 +9,11 @@ import ast
 import inspect
 import itertools
 import json
+import re
 import sys
 import textwrap
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -22,16 +23,18 @@ from pydantic.fields import FieldInfo
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.signals import FAMILIES
 
-TARGET = Path(__file__).with_name("settings.md")
+TARGET = Path(__file__).parent / "reference" / "settings.md"
+
+LARGEST = 2**63  # what every integer is below anyway
+Entry = tuple[str, str]  # a key, and the line about it
 
 HEAD = """\
-# Settings reference
+# Settings
 
-Every key a recipe may have. This file is made by `docs/make_reference.py` from the models that
-read the recipe; change those, then run it again. How to write a recipe is explained in
-[recipes.md](recipes.md).
-
-An unknown key is an error. A default of *required* means that the key must be there.
+Every key of a recipe, made by `docs/make_reference.py` from the models that read it. Each entry has
+the key, its type and default, bounds, and the meaning. Where no default is shown it is null if the
+type allows it, else empty; `settings` have a section of their own below. An unknown key is an error.
+[Write a recipe](../how-to/write-a-recipe.md) shows how they fit together.
 """
 
 MEANINGS = {
@@ -39,9 +42,9 @@ MEANINGS = {
     "Recipe.seed": "moves documents between shards, their order, and the tokenizer's sample",
     "Recipe.sources": "where documents come from; the order of all snapshots is their rank",
     "Recipe.calibrate_on": "snapshots that cutoffs and tokenizer learn from; null: all",
-    "Recipe.blocklists": "files with one host a line; pages of these hosts are dropped",
+    "Recipe.blocklists": "files with one host per line; pages of these hosts are dropped",
     "Recipe.blocked_categories": "pages to drop by category, from lists in UT1's layout",
-    "Recipe.documents": "what is let in, and how text is taken from it",
+    "Recipe.documents": "gates, and text extraction",
     "Recipe.language_model": "the language identifier",
     "Recipe.perplexity": "language models for perplexity; null: there are none",
     "Recipe.signals": "what is measured of every document",
@@ -56,11 +59,11 @@ MEANINGS = {
     "Recipe.shards": "length of samples, packing, size of shards",
     "Recipe.mixture": "how much of what a training run sees, and when",
     "Recipe.survival": "by stage: shares of surviving documents outside which a check warns",
-    "Recipe.drift": "how far a snapshot may stand from those before it; no part of the identity",
+    "Recipe.drift": "how far a snapshot may differ from those before it; not part of a version's identity",
     "SourceEntry.name": "name of the source; part of every `doc_id`",
     "SourceEntry.fields": "columns of a JSONL or Parquet source",
     "SourceEntry.snapshots": "snapshot name -> file, folder or glob pattern",
-    "FieldNames.url": "column of the web address",
+    "FieldNames.url": "column of the URL",
     "FieldNames.text": "column of the text",
     "FieldNames.licence": "column of the SPDX id, or of a list of them",
     "FieldNames.language": "column of the declared language",
@@ -95,7 +98,7 @@ MEANINGS = {
     "GopherQuality.stop_words": "words that running text of the language has",
     "Repetition.top_ngrams": "sizes n for which the most frequent n-gram is measured",
     "Repetition.dup_ngrams": "sizes n for which repeated n-grams are measured",
-    "FineWeb.short_line_chars": "a line of at most so many characters is short",
+    "FineWeb.short_line_chars": "longest line that counts as short, in characters",
     "SelectionSettings.rules": "all that a document must be; the first failing one is the reason",
     "SelectionSettings.cutoffs": "thresholds given as shares, by name",
     "SelectionSettings.tiers": "grades of kept documents; null: one tier for all",
@@ -132,7 +135,7 @@ MEANINGS = {
     "ClusterSettings.max_rounds": "centres tried in one bucket",
     "ClusterSettings.scope": "`per_snapshot`: only inside a snapshot; `all`: against all snapshots "
     "before it too; `{rolling: n}`: against the n before it",
-    "ClusterSettings.keep": "which member of the earliest snapshot stays",
+    "ClusterSettings.keep": "which member of the earliest snapshot is kept",
     "Rolling.rolling": "how many earlier snapshots",
     "EvalIndexSettings.ngram": "words in an n-gram",
     "EvalIndexSettings.short_item": "an item shorter than an n-gram is searched for as a whole",
@@ -165,9 +168,10 @@ def main() -> None:
 def reference() -> str:
     """The whole page."""
     unused = set(MEANINGS)
+    shown: dict[Entry, str] = {}
     parts = [HEAD]
     for path, model in sections(Recipe):
-        parts.append(_section(path, model, unused))
+        parts.append(_section(path, model, unused, shown))
     parts.append(_signal_columns())
     if unused:
         raise SystemExit(f"MEANINGS has entries that nothing needs: {', '.join(sorted(unused))}")
@@ -211,29 +215,37 @@ def _unwrapped(annotation: Any) -> Any:
     return annotation
 
 
-def _section(path: str, model: type[BaseModel], unused: set[str]) -> str:
+def _section(path: str, model: type[BaseModel], unused: set[str], shown: dict[Entry, str]) -> str:
+    """A model's keys; those that it has from a base, as a section above has them, by name only."""
     title = f"`{path}`" if path else "Top level"
     if any(model is family for family in FAMILIES.values()):
         title = f"`{path}` with `family: {model.model_fields['family'].default}`"
     said = _docstrings(model)
-    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    lines: list[str] = []
+    again: dict[str, list[str]] = {}
     for name, field in model.model_fields.items():
         place = f"{model.__name__}.{name}"
         meaning = field.description or said.get(name)
         if meaning is None:
             meaning = MEANINGS.get(place)
             unused.discard(place)
-        if meaning is None and name == "family":
-            meaning = "the family's name"
+        if name == "family":
+            continue  # the section's title has it
         if meaning is None:
             raise SystemExit(
                 f"{place} has no meaning; give its Field a description, or add it to MEANINGS in "
                 "docs/make_reference.py"
             )
-        meaning = _phrase(meaning)
-        cells = (f"`{field.alias or name}`", _type(field), _default(field), meaning)
-        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return f"## {title}\n\n" + "\n".join(rows) + "\n"
+        key = f"`{field.alias or name}`"
+        line = f"- {key} ({_type(field)}): {_phrase(meaning)}"
+        if (place_before := shown.get((name, line))) is not None:
+            again.setdefault(place_before, []).append(key)
+        else:
+            lines.append(line)
+            shown[name, line] = title
+    for place_before, keys in again.items():
+        lines.append(f"- {', '.join(keys)}: as in {place_before}")
+    return f"## {title}\n\n" + "\n".join(lines or ["No keys."]) + "\n"
 
 
 def _phrase(meaning: str) -> str:
@@ -241,7 +253,7 @@ def _phrase(meaning: str) -> str:
     text = " ".join(meaning.split())
     if text.endswith(".") and not text.endswith("..."):
         text = text[:-1]
-    return text[0].lower() + text[1:] if text[:2].istitle() else text
+    return text[0].lower() + text[1:] if re.match(r"[A-Z][a-z]+\b", text) else text
 
 
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:
@@ -261,20 +273,19 @@ def _docstrings(model: type[BaseModel]) -> dict[str, str]:
 def _type(field: FieldInfo) -> str:
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     names = extra.get("enum")  # of what registers itself
-    if isinstance(names, list):
-        return " or ".join(f"`{name}`" for name in names)
-    text = _type_name(field.annotation)
-    limits = []
+    text = _choice(names) if isinstance(names, list) else _type_name(field.annotation)
+    default = _default(field)
+    limits = [f"`{text}{default and f' = {default}'}`"]
     for rule in field.metadata:
         for name, sign in (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<")):
             value = getattr(rule, name, None)
-            if value is not None:
+            if value is not None and value < LARGEST:
                 limits.append(f"{sign} {value:,}" if isinstance(value, int) else f"{sign} {value}")
         if getattr(rule, "min_length", None):
             limits.append("not empty")
         if getattr(rule, "pattern", None):
             limits.append(f"like `{rule.pattern}`")
-    return ", ".join([text, *limits])
+    return ", ".join([*limits, *(["required"] if field.is_required() else [])])
 
 
 def _type_name(annotation: Any) -> str:
@@ -283,30 +294,34 @@ def _type_name(annotation: Any) -> str:
     if annotation is type(None):
         return "null"
     if annotation is Any:
-        return "any value"
+        return "any"
     if origin is Literal:
-        return " or ".join(f"`{value}`" for value in arguments)
+        return _choice(arguments)
     if origin in (tuple, list):
-        return f"list of {_type_name(arguments[0])}"
+        return f"list[{_type_name(arguments[0])}]"
     if origin is dict:
-        return f"mapping of {_type_name(arguments[1])}"
+        return f"dict[str, {_type_name(arguments[1])}]"
     if origin in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(_type_name(argument) for argument in arguments))
+        return "|".join(dict.fromkeys(_type_name(argument) for argument in arguments))
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "settings"
-    names = {str: "text", int: "whole number", float: "number", bool: "true or false"}
-    return names.get(annotation, getattr(annotation, "__name__", str(annotation)))
+    return getattr(annotation, "__name__", str(annotation))
+
+
+def _choice(names: Iterable[object]) -> str:
+    return "|".join(json.dumps(name) for name in names)
 
 
 def _default(field: FieldInfo) -> str:
+    """The default as JSON; empty where the page's head says what it is."""
     if field.is_required():
-        return "*required*"
+        return ""
     value = field.get_default(call_default_factory=True)
-    if isinstance(value, BaseModel):
-        return "see below"
+    if isinstance(value, BaseModel) or value in (None, (), {}):
+        return ""
     if isinstance(value, tuple) and any(isinstance(item, BaseModel) for item in value):
         value = [item.model_dump(mode="json", exclude_none=True) for item in value]
-    return f"`{json.dumps(value, ensure_ascii=False)}`"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _signal_columns() -> str:

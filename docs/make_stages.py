@@ -1,4 +1,4 @@
-"""Write docs/stages.md: the stages of the graph, derived from their declarations.
+"""Write docs/reference/stages.md: the stages of the graph, derived from their declarations.
 
 Run `python docs/make_stages.py` after a declaration changed; a test compares the file with what
 this prints.
@@ -12,14 +12,15 @@ from corpus_assets.core.files import File
 from corpus_assets.core.stage import Stage
 from corpus_assets.stages import STAGES
 
-TARGET = Path(__file__).with_name("stages.md")
+TARGET = Path(__file__).parent / "reference" / "stages.md"
 
 HEAD = """\
 # Stages
 
 The stages of the graph in their order, made by `docs/make_stages.py` from their declarations
-([how they hang together](architecture.md)). *by* is what one task works on. Files in italics come
+([architecture](../explanation/architecture.md)). *by* is the unit of one task. Files in italics come
 from several snapshots. A calibration is resolved once and then pinned by the lock.
+[Drop reasons](drop-reasons.md) lists why each stage drops documents.
 """
 
 
@@ -39,9 +40,6 @@ def _assets() -> Iterator[str]:
                 held = stage.calibration.may_hold
                 said = f": {held}" if isinstance(held, str) else ""
                 yield f"\n`{stage.name}` is a calibration{said}."
-        drops = [f"`{reason}`" for stage in asset.stages for reason in stage.drops]
-        if drops:
-            yield f"\nDrops documents as {', '.join(drops)}."
         tables = [
             f"`{file.lineage}` ({file})" for stage in asset.stages for file in stage.lineage()
         ]

@@ -43,7 +43,7 @@ def text_id(text: str) -> bytes:
 
 
 # Sketches.
-# A sketch is 112 numbers of 16 bits (`docs/tables.md`); corpus-assets makes them. One covers a text
+# A sketch is 112 numbers of 16 bits (`docs/reference/tables.md`); corpus-assets makes them. One covers a text
 # when at least MIN_AGREEING numbers are equal, and all of at least one of the 14 bands of 8.
 
 NEAR_TEXT = "near_text"  # the kind of a standing order against near copies

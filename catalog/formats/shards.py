@@ -6,7 +6,7 @@ document indices int64[m]. Sequences are pieces of documents in document order; 
 [d[i], d[i+1]) make document i.
 
 The order of a run, backwards, in plain Python: from a sample to the positions that hold it. The
-formula is part of the format (docs/formats.md, "The order of a run"). The loader has it forwards,
+formula is part of the format (docs/reference/formats.md, "The order of a run"). The loader has it forwards,
 compiled; this is written apart from it, so that whoever asks which steps saw a document need not
 load a compiler, and tests hold the two against each other. Unsigned 64-bit arithmetic, wrapping. A
 position costs some microseconds, and only those before `end` are computed.

@@ -1,5 +1,5 @@
 """All assets of the graph: one for each declared asset, the source files before them, the version
-after them; and what their columns mean, as the UI shows it (docs/tables.md says more)."""
+after them; and what their columns mean, as the UI shows it (docs/reference/tables.md says more)."""
 
 import os
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Compare arms by what small models trained on them lose on held-out documents.
 
 Everything here is a function of plain arrays: nats[seed, document] of each arm at each learning
-rate, and the bytes, domain and host of each document. docs/evidence.md gives the definitions in the
+rate, and the bytes, domain and host of each document. docs/explanation/evidence.md gives the definitions in the
 order of this file, exact enough for another program to come to the same intervals.
 
     estimate     difference in percent of bits per byte, of each domain and of the macro average

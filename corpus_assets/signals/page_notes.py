@@ -1,4 +1,4 @@
-"""The type of a page that extraction noted, as a signal (docs/extraction.md)."""
+"""The type of a page that extraction noted, as a signal (docs/how-to/extract-text.md)."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -115,7 +115,7 @@ def test_buckets_are_tiers_of_equal_shares() -> None:
 
 
 def test_a_document_is_seen_as_often_as_its_weight_says_up_to_the_width_of_its_class() -> None:
-    """As docs/mixture.md has it: classes of a factor 2, and the geometric middle of each."""
+    """As docs/how-to/set-the-mixture.md has it: classes of a factor 2, and the geometric middle of each."""
     names, bounds = ("w8", "w4", "w2", "w1", "w0"), (8.0, 4.0, 2.0, 1.0)
     tiers = TierSettings(signal="importance", names=names, bounds=bounds, default="w0")
     weights = np.exp(np.random.default_rng(7).uniform(0, math.log(15.9), 4000))

@@ -1,4 +1,4 @@
-"""The signal family that docs/signals.md shows works as it stands there."""
+"""The signal family that docs/how-to/add-a-signal.md shows works as written."""
 
 import re
 from pathlib import Path
@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from corpus_assets.signals.base import SignalFamily, TextBatch
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "signals.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/add-a-signal.md"
 
 
 def test_the_family_on_the_page_computes_what_it_says() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     names: dict[str, object] = {"__name__": "shouting"}
-    exec(compile(code, "docs/signals.md", "exec"), names)
+    exec(compile(code, PAGE.name, "exec"), names)
     family = names["Shouting"]
     assert isinstance(family, type)
     assert issubclass(family, SignalFamily)
