@@ -41,10 +41,12 @@ def _search(
     encoder: Encoder | None = None,
     text: str = REMOVED,
     recorded: Collection[str] = (),
+    registries: Collection[str] = (),
 ) -> HomeSearch:
     index = DigestIndex({"aa": gram_digests([text])[0]}, 0.3)
     search = HomeSearch({"aa": make_text_id(text)}, index, [encoder] if encoder else [])
     search.note_recorded(recorded)
+    search.note_registries(registries)
     search.folder(folder, folder)
     return search
 
@@ -176,22 +178,25 @@ def test_bytes_of_any_row_are_searched(tmp_path: Path) -> None:
     assert _holding(_search(tmp_path)) == {"x.parquet": 100, "x.db": 100}
 
 
-def test_rows_that_were_deleted_are_found_in_a_databases_free_pages(tmp_path: Path) -> None:
+@pytest.mark.parametrize("registries", [(), ("notes.db",)], ids=["of others", "of the program"])
+def test_rows_that_were_deleted_are_found_in_a_databases_free_pages(
+    tmp_path: Path, registries: tuple[str, ...]
+) -> None:
     with sqlite3.connect(tmp_path / "notes.db") as database:
         database.execute("CREATE TABLE notes (body TEXT)")
         database.execute("INSERT INTO notes VALUES (?)", [REMOVED])
     database.close()
-    assert set(_holding(_search(tmp_path))) == {"notes.db"}
+    assert set(_holding(_search(tmp_path, registries=registries))) == {"notes.db"}
     with sqlite3.connect(tmp_path / "notes.db") as database:
         database.execute("PRAGMA secure_delete = OFF")
         database.execute("DELETE FROM notes")
     database.close()
-    assert set(_holding(_search(tmp_path))) == {"notes.db"}
+    assert set(_holding(_search(tmp_path, registries=registries))) == {"notes.db"}
     with sqlite3.connect(tmp_path / "notes.db", isolation_level=None) as database:
         database.execute("PRAGMA secure_delete = ON")
         database.execute("VACUUM")
     database.close()
-    assert _holding(_search(tmp_path)) == {}
+    assert _holding(_search(tmp_path, registries=registries)) == {}
 
 
 def test_a_text_too_short_for_digests_is_found_as_a_value(tmp_path: Path) -> None:
