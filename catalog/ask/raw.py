@@ -13,7 +13,7 @@ from typing import Any
 from catalog.db.rows import FileRow, SuppressionRow
 from catalog.errors import SourceUnavailable, TakedownRefused, UnknownName
 from catalog.figures import counted
-from catalog.formats.ids import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
+from catalog.formats.sketches import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
 from catalog.formats.urls import one_spelling
 from catalog.lineage.lookups import records_by_id, records_of
 from catalog.lineage.tables import Lineage, Row

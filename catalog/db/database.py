@@ -41,7 +41,7 @@ from catalog.errors import (
     SchemaMismatch,
     is_full,
 )
-from catalog.formats.store import make_folder, private
+from catalog.formats.private_files import make_folder, private
 from catalog.stopping import uninterrupted
 
 WRITE_LOCK = 0x43_41_54  # "CAT"; the second key is the schema's name

@@ -43,7 +43,7 @@ from catalog.errors import (
     VersionExists,
 )
 from catalog.figures import counted
-from catalog.formats.ids import check_name
+from catalog.formats.names import check_name
 from catalog.formats.store import relative_path
 
 REVOKED = "revoked"

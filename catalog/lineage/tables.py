@@ -21,8 +21,8 @@ from catalog.db.processes import process_name
 from catalog.db.registry import Registry
 from catalog.db.rows import LINEAGE_TABLES, LineageRow, ShardRow, VersionRow
 from catalog.errors import LineageBroken, StoreFileError, VersionDeleted
-from catalog.formats.ids import TokenBytes
 from catalog.formats.store import Store
+from catalog.formats.token_text import TokenBytes
 from catalog.lineage.limits import SPILL, QueryLimits
 from catalog.lineage.rows import Keys, ParquetRows, ids_between
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import click
 
-from catalog.cli.terminal import STOPPED, command_process, explained
+from catalog.cli.process import STOPPED, command_process, explained
 from catalog.errors import CatalogError
 from catalog.figures import counted
-from catalog.formats.ids import check_name
+from catalog.formats.names import check_name
 from catalog.stopping import stoppable
 from corpus_assets.cli.cost import PRICES_OPTION, cost, estimate
 from corpus_assets.cli.evidence import evidence

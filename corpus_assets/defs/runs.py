@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from catalog.formats.store import make_folder, private
+from catalog.formats.private_files import make_folder, private
 from corpus_assets.build import CORPUS_VERSION, Step
 from corpus_assets.core.store import sha256_hex
 from corpus_assets.session import Session

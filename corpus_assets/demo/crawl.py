@@ -4,9 +4,11 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
-from corpus_assets.demo.compose import Article, Draw, compose, from_written
+from corpus_assets.demo.compose import Article, compose, from_written
 from corpus_assets.demo.damage import encode
+from corpus_assets.demo.draw import Draw
 from corpus_assets.demo.library import Bank, Library, Written
+from corpus_assets.demo.pages import Look, house_lines_of, render
 from corpus_assets.demo.plan import (
     EXPECT,
     HAND_WRITTEN_PERCENT,
@@ -16,7 +18,7 @@ from corpus_assets.demo.plan import (
     Expect,
     Snapshot,
 )
-from corpus_assets.demo.sites import Look, Site, house_lines_of, render, sites_of, url_of
+from corpus_assets.demo.sites import Site, sites_of, url_of
 from corpus_assets.demo.warc import Exchange
 
 OVERLAYS = frozenset({"licence_cc", "boilerplate_lines"})

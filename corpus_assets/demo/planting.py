@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from corpus_assets.demo.compose import (
     Article,
-    Draw,
     compose,
     fill,
     insert_sentences,
@@ -39,6 +38,7 @@ from corpus_assets.demo.damage import (
     redirect_page,
     too_large_page,
 )
+from corpus_assets.demo.draw import Draw
 from corpus_assets.demo.library import CORPUS_LANGUAGES, WRONG_LANGUAGES, EvalItem
 from corpus_assets.demo.sites import Site, day_in_words, sites_of, url_of
 from corpus_assets.demo.texts import (

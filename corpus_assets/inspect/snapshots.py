@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from catalog.formats.ids import check_name
+from catalog.formats.names import check_name
 from corpus_assets.core.errors import CorpusError, MissingInput, RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.core.stage import Scope

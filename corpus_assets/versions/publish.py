@@ -31,9 +31,10 @@ from catalog.formats.places import portable
 from catalog.takedown.book import deliver
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.file_copies import keep_file, members_of
 from corpus_assets.core.files import File
 from corpus_assets.core.identity import canonical_json
-from corpus_assets.core.lock import calibration_path, keep_file, members_of
+from corpus_assets.core.lock import calibration_path
 from corpus_assets.core.stage import Stage
 from corpus_assets.core.store import (
     Output,

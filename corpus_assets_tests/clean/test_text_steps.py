@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from catalog.formats.ids import extracted_range
+from catalog.formats.token_text import extracted_range
 from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import CleanTextSettings, clean_documents
 from corpus_assets.clean.edits import (

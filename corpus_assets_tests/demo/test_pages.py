@@ -5,7 +5,8 @@ from trafilatura import extract
 
 from corpus_assets.demo.crawl import Capture
 from corpus_assets.demo.library import Library
-from corpus_assets.demo.sites import FAMILIES, SITES, site_words
+from corpus_assets.demo.pages import FAMILIES, site_words
+from corpus_assets.demo.sites import SITES
 
 
 def extracted(capture: Capture) -> str:

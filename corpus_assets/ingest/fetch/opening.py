@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from catalog.formats.store import make_folder, private
+from catalog.formats.private_files import make_folder, private
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.identity import digest
 from corpus_assets.ingest.fetch.fetcher import Fetcher
