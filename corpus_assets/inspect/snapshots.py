@@ -13,7 +13,8 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.crawl import CrawlPlace, CrawlSettings, Take, choose
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.locations import Locations
-from corpus_assets.ingest.snapshots import OpenPlace, forget_snapshot_files, load_snapshot_files
+from corpus_assets.ingest.snapshot_listing import OpenPlace
+from corpus_assets.ingest.snapshots import forget_snapshot_files, load_snapshot_files
 from corpus_assets.recipe.load import find_recipe, load_recipe, parse_recipe
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.recipe.snapshots import (

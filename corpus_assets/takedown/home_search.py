@@ -42,7 +42,7 @@ from corpus_assets.core.lock import Lock
 from corpus_assets.core.store import Store
 from corpus_assets.core.store_s3 import S3Store
 from corpus_assets.evidence.pack import packed
-from corpus_assets.ingest.documents import text_id_of
+from corpus_assets.ingest.document_names import text_id_of
 from corpus_assets.ingest.snapshots import load_snapshot_files
 from corpus_assets.shards.export.check import exported_version
 from corpus_assets.shards.tokens import Encoder

@@ -25,7 +25,7 @@ from catalog.formats.manifest import Manifest
 from catalog.formats.shards import numpy_type
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import Store, open_store, read_checked
-from corpus_assets.ingest.documents import text_id_of
+from corpus_assets.ingest.document_names import text_id_of
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.home_search import Holder, HomeSearch, Tell, search_home
 from corpus_assets.text.codepoints import text_buffers

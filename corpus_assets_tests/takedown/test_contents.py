@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from corpus_assets.ingest.documents import make_text_id
+from corpus_assets.ingest.document_names import make_text_id
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown import contents
 from corpus_assets.takedown.contents import CHUNK, MAX_DEPTH, UNKNOWN

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from corpus_assets.ingest.documents import make_text_id
+from corpus_assets.ingest.document_names import make_text_id
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.contents import CHUNK, OVERLAP
 from corpus_assets.takedown.home_search import HomeSearch

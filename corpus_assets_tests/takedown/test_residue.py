@@ -10,7 +10,7 @@ import pytest
 from catalog.formats.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import LocalStore, sha256_hex
-from corpus_assets.ingest.documents import make_text_id
+from corpus_assets.ingest.document_names import make_text_id
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD, PackSettings
 from corpus_assets.shards.tokens import Encoder

@@ -29,23 +29,25 @@ from pydantic import Field, field_validator
 
 from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.urls import Address, Blocklist
-from corpus_assets.ingest.gates.addresses import UrlWords, blocking_words, checked_word, first_word
 from corpus_assets.ingest.gates.code import CodeSettings, gate_code, gate_path
 from corpus_assets.ingest.gates.language import LanguageGateSettings
-from corpus_assets.ingest.gates.licence import UNKNOWN_LICENCE, allows
+from corpus_assets.ingest.gates.licence import UNKNOWN_LICENCE
 from corpus_assets.ingest.gates.optout import (
     OPTED_OUT,
     OptOutSettings,
     header_opt_out,
     meta_opt_out,
 )
-from corpus_assets.ingest.gates.robots import (
+from corpus_assets.ingest.gates.preferences import (
     DISALLOW,
     Statement,
     header_statements,
     markup_statements,
 )
-from corpus_assets.ingest.gates.sites import RobotsSettings, UrlLists, ask_site
+from corpus_assets.ingest.gates.site_gate import RobotsSettings, ask_site
+from corpus_assets.ingest.gates.spdx import allows
+from corpus_assets.ingest.gates.url_lists import UrlLists
+from corpus_assets.ingest.gates.url_words import UrlWords, blocking_words, checked_word, first_word
 from corpus_assets.ingest.kernels.landmarks import Landmarks, find_landmarks
 from corpus_assets.ingest.kernels.markup import markup_extent
 from corpus_assets.ingest.records import RawRecord, Refusal

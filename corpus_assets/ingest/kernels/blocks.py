@@ -27,7 +27,6 @@ from corpus_assets.ingest.kernels.markup import (
     is_letter,
     name_hash,
     read_name,
-    write_code,
 )
 from corpus_assets.ingest.kernels.page_chars import (
     code_point,
@@ -67,6 +66,7 @@ from corpus_assets.ingest.kernels.page_names import (
     find_slot,
     signed,
 )
+from corpus_assets.ingest.kernels.rough_text import write_code
 from corpus_assets.ingest.kernels.start_tags import (
     HAS_HREF,
     IS_CLOSED,
