@@ -17,7 +17,8 @@ from pydantic import Field, model_validator
 from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.schemas import HITS
 from corpus_assets.decontam.eval_index import EvalIndex
-from corpus_assets.decontam.kernels.near_misses import find_near_misses, item_places
+from corpus_assets.decontam.kernels.gram_places import item_places
+from corpus_assets.decontam.kernels.near_misses import find_near_misses
 from corpus_assets.decontam.paraphrases import Paraphrases, ParaphraseScan
 from corpus_assets.decontam.text_places import Ints, in_chars
 from corpus_assets.decontam.verdicts import (

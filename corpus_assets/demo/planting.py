@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from urllib.parse import urlsplit
 
+from corpus_assets.demo.capture import Capture, Dress, copy_of, moment, page_text, site_phenomena
 from corpus_assets.demo.compose import (
     Article,
     compose,
@@ -17,15 +18,7 @@ from corpus_assets.demo.compose import (
     jaccard,
     remove_paragraph,
 )
-from corpus_assets.demo.crawl import (
-    Capture,
-    Crawl,
-    Dress,
-    copy_of,
-    moment,
-    page_text,
-    site_phenomena,
-)
+from corpus_assets.demo.crawl import Crawl
 from corpus_assets.demo.damage import (
     break_markup,
     encode,

@@ -52,7 +52,7 @@ from corpus_assets.takedown.places import DELETE, Places, StoredValue, stored_va
 from corpus_assets.versions.removed import NGRAM, DigestIndex
 
 TELL_S = 30.0
-SHOWN_DOCUMENT = re.compile(rb'<article id="([0-9a-f]{32})"')  # as `inspect.canary` marks them
+SHOWN_DOCUMENT = re.compile(rb'<article id="([0-9a-f]{32})"')  # as `inspect.canary_page` marks them
 TAGS = re.compile(r"<[^>]{0,2000}>")
 ESCAPES = re.compile(r"\\(u[0-9a-fA-F]{4}|[nrtbf\"/\\])")
 PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " ", '"': '"', "/": "/", "\\": "\\"}

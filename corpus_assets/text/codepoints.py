@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpus_assets.text.bytes import byte_kernel
+from corpus_assets.text.byte_search import byte_kernel
 from corpus_assets.text.compiled import kernel
 
 

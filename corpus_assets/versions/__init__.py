@@ -1,7 +1,10 @@
 """Published versions: manifest, report, statistics, collection of what none uses."""
 
 __all__ = [
+    "benchmarks_found",
+    "drift",
     "foreseen",
+    "funnel",
     "gates",
     "gc",
     "pages",
@@ -9,6 +12,5 @@ __all__ = [
     "publish",
     "published",
     "removed",
-    "statistics",
     "version",
 ]

@@ -3,7 +3,7 @@ from collections import defaultdict
 import pytest
 from trafilatura import extract
 
-from corpus_assets.demo.crawl import Capture
+from corpus_assets.demo.capture import Capture
 from corpus_assets.demo.library import Library
 from corpus_assets.demo.pages import FAMILIES, site_words
 from corpus_assets.demo.sites import SITES

@@ -18,7 +18,7 @@ from corpus_assets.ingest.kernels.page_names import (
     TAGS,
     names_in,
 )
-from corpus_assets.text.bytes import byte_kernel
+from corpus_assets.text.byte_search import byte_kernel
 from corpus_assets.text.compiled import kernel
 from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
 

@@ -78,7 +78,7 @@ from corpus_assets.ingest.kernels.start_tags import (
     after_word,
     read_attributes,
 )
-from corpus_assets.text.bytes import byte_kernel, find_byte, find_near_byte
+from corpus_assets.text.byte_search import byte_kernel, find_byte, find_near_byte
 from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
 
 Bytes = npt.NDArray[np.uint8]

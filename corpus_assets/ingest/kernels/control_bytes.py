@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.bytes import byte_kernel
+from corpus_assets.text.byte_search import byte_kernel
 
 _ALLOWED = b"\t\n\f\r\x1b\0"
 _CONTROLS = np.uint32(sum(1 << byte for byte in range(32) if byte not in _ALLOWED))

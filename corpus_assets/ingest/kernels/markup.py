@@ -13,7 +13,7 @@ sibling (`p`, `li`, `td` ...) do not nest; comments, scripts and styles hold no 
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.bytes import byte_kernel, find_byte, find_near_byte
+from corpus_assets.text.byte_search import byte_kernel, find_byte, find_near_byte
 from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME, fnv1a
 
 Bytes = npt.NDArray[np.uint8]

@@ -19,7 +19,7 @@ from corpus_assets.ingest.kernels.markup import (
     name_hash,
     read_name,
 )
-from corpus_assets.text.bytes import byte_kernel, find_byte
+from corpus_assets.text.byte_search import byte_kernel, find_byte
 
 SKIPPED_ELEMENTS = ("script", "style", "textarea", "svg", "template", "noscript", "select")
 _SKIPPED = np.array([name_hash(name) for name in SKIPPED_ELEMENTS], dtype=np.uint64)

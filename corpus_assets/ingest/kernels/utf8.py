@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.ingest.kernels.control_bytes import is_control
-from corpus_assets.text.bytes import BLOCK_BYTES, above64, byte_kernel, equal64, zeros_below
+from corpus_assets.text.byte_search import byte_kernel
+from corpus_assets.text.bytes import BLOCK_BYTES, above64, equal64, zeros_below
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -16,7 +16,8 @@ from catalog.formats.manifest import Manifest
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.reader import Opener, Shard
+from corpus_assets.shards.mapped_shards import Opener
+from corpus_assets.shards.reader import Shard
 
 Ints = npt.NDArray[np.int64]
 
