@@ -401,14 +401,16 @@ def _split(columns: str) -> list[tuple[str, str]]:
     return [(name, kind) for name, _, kind in (part.partition(" ") for part in parts)]
 
 
-# The tables of all live versions, each file read once however many versions share it.
+# The tables of all live versions.
 
 
 MIN_PREFIX = 4
 
 
 class LiveLineage(DuckTables):
-    """Queries over every live version. Close it, or use it in a `with` statement.
+    """Queries over every live version; a file that several share is read once.
+
+    Close it, or use it in a `with` statement.
 
     `scan` gives a table's rows of all versions with the column `filename`; the table
     `live_files` (version, table_name, filename, snapshot, shard) tells whose they are.

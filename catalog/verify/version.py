@@ -24,7 +24,8 @@ from catalog.lineage.tables import Lineage, require_present
 from catalog.takedown.book import book_problems
 from catalog.takedown.signing import Trust
 from catalog.verify.conservation import check_conservation, snapshot_counts
-from catalog.verify.files import check_keys, check_shard
+from catalog.verify.key_files import check_keys
+from catalog.verify.shard_files import check_shard
 from catalog.verify.trusted import Trusted
 
 Progress = Callable[[str, int, int], None]

@@ -189,7 +189,7 @@ COPIES: dict[str, Callable[[Crawl, int], None]] = {
 }
 
 
-# New pages with something planted in them, `count` times in a crawl.
+# New pages.
 
 Planter = Callable[[Crawl, int], None]
 

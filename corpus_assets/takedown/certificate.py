@@ -4,7 +4,7 @@ It is written last: after the deletion, from a second look at the store and from
 request whose files could not all be deleted, or whose text other files still hold, gets one that
 names them, and another when they are gone. It is JSON in the store with a readable page beside it, and keeps ids of the removed texts
 and one-way digests of some of their 13-grams: enough to look for them again, not to read them
-(`corpus_assets.versions.removed`).
+(`corpus_assets.versions.gram_digests`).
 """
 
 import json
@@ -29,7 +29,9 @@ from corpus_assets.core.store import Store, sha256_hex
 from corpus_assets.graph.engine.base import Cleared
 from corpus_assets.takedown.certificate_page import render_certificate, strange_files
 from corpus_assets.takedown.residue import Search
-from corpus_assets.versions.removed import MAX_DIGESTS, NGRAM, ONE_IN, Change, ClusterChange
+from corpus_assets.versions.cluster_changes import ClusterChange
+from corpus_assets.versions.gram_digests import MAX_DIGESTS, NGRAM, ONE_IN
+from corpus_assets.versions.removed import Change
 
 FORMAT = "corpus-assets/takedown-certificate/3"
 ONCE = ("documents", "versions", "clusters", "files")

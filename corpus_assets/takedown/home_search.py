@@ -49,7 +49,7 @@ from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.contents import UNKNOWN, Reader, around
 from corpus_assets.takedown.copies import held_documents, with_earlier
 from corpus_assets.takedown.places import DELETE, Places, StoredValue, stored_values
-from corpus_assets.versions.removed import NGRAM, DigestIndex
+from corpus_assets.versions.gram_digests import NGRAM, DigestIndex
 
 TELL_S = 30.0
 SHOWN_DOCUMENT = re.compile(rb'<article id="([0-9a-f]{32})"')  # as `inspect.canary_page` marks them

@@ -2,11 +2,13 @@
 
 __all__ = [
     "benchmarks_found",
+    "cluster_changes",
     "drift",
     "foreseen",
     "funnel",
     "gates",
     "gc",
+    "gram_digests",
     "pages",
     "pins",
     "publish",

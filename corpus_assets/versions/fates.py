@@ -243,7 +243,7 @@ def _summed(counters: Iterable[Counter[str]]) -> Counter[str]:
     return total
 
 
-# Duplicates, and where the copy is that stands for them.
+# Duplicates.
 
 
 def duplicates(pipeline: Pipeline) -> tuple[pa.Table, int]:

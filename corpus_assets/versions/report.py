@@ -401,7 +401,7 @@ def _models(pipeline: Pipeline) -> str:
     return table(("calibration", "bytes", "sha256"), sorted(rows))
 
 
-# Benchmarks: what was found of each, by which files, and what it did.
+# Benchmarks.
 
 COMMON_SHOWN = 20
 

@@ -17,7 +17,7 @@ from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.residue import Residue, Search
 from corpus_assets.tokenizer.settings import TokenizerSettings
 from corpus_assets.tokenizer.train import train_tokenizer
-from corpus_assets.versions.removed import gram_digests
+from corpus_assets.versions.gram_digests import gram_digests
 from corpus_assets_tests.small_corpus import prose
 
 REMOVED, OTHER = prose("removed"), prose("other")

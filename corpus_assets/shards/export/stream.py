@@ -119,7 +119,7 @@ def _id_bytes(column: pa.ChunkedArray) -> Iterator[bytes]:
         yield chunk.buffers()[1].to_pybytes()[start : start + len(chunk) * 16]
 
 
-# Samples in order, read by the loader from any place on.
+# Samples in order.
 
 CHUNK_BYTES = 2**23
 
