@@ -35,7 +35,7 @@ def second_docstrings(path: Path) -> Iterator[int]:
         while last + 1 in comments:
             last += 1
         is_apart = first - 1 not in comments and not "".join(
-            lines[first - 2 : first - 1] + [lines[last]]
+            [*lines[first - 2 : first - 1], lines[last]]
         )
         if is_apart and (last > first or len(lines[first - 1]) > MAX_HEADING_CHARS):
             yield first
