@@ -164,7 +164,7 @@ class _Orders:
         return bool(self._values)
 
     def cover(self, doc_id: bytes, record: Row, texts: Sequence[Row]) -> bool:
-        """Return whether one of them is about a record of a document, or about its text."""
+        """Whether one of them is about a record of a document, or about its text."""
         key, host = one_spelling(record["url_key"] or ""), str(record["host"] or "")
         labels = host.split(".") if host else []
         hosts = (".".join(labels[i:]) for i in range(len(labels)))

@@ -261,7 +261,7 @@ class Database:
         )
 
     def _has_no_room(self, message: str) -> bool:
-        """Return whether SQLite's `disk I/O error` comes from a full disk, which it does not
+        """Whether SQLite's `disk I/O error` comes from a full disk, which it does not
         tell."""
         if self.file is None or "disk I/O error" not in message:
             return False

@@ -185,7 +185,7 @@ class Store:
             return cast(bytes, found.to_bytes())
 
     def exists(self, path: str) -> bool:
-        """Return whether there is such a file."""
+        """Whether there is such a file."""
         address = self.address(path)
         with self.explained("look for", path):
             if self.is_local:

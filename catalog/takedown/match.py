@@ -484,7 +484,7 @@ def focus_on_documents(live: LiveLineage, doc_ids: Collection[bytes]) -> None:
 
 
 def _has_keys(target: Target, sources: Iterable[str]) -> bool:
-    """Return whether key files know all that a target can mean.
+    """Whether key files know all that a target can mean.
 
     Hosts are kept for pages: a prefix of record keys has none, and a domain of numbers alone
     could be the end of an address made of numbers.

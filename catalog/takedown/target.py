@@ -116,7 +116,7 @@ def scope_of(target: Target) -> str | None:
 
 
 def is_shared_suffix(host: str) -> bool:
-    """Return whether sites of many owners stand below a name: `uk`, `co.uk`. No list of registered
+    """Whether sites of many owners stand below a name: `uk`, `co.uk`. No list of registered
     suffixes is used, so this is known of countries' usual categories only."""
     labels = host.split(".")
     return len(labels) == 1 or (

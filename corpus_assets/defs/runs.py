@@ -23,7 +23,7 @@ class DagsterRuns:
         self._config = {key: value for key, value in (config or {}).items() if value}
 
     def knows(self, session: Session, version: Version) -> bool:
-        """Return whether a version, with this content, was recorded."""
+        """Whether a version, with this content, was recorded."""
         note = _note(session, version)
         return note.exists() and note.read_text() == sha256_hex(version.manifest_bytes)
 

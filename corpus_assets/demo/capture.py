@@ -38,7 +38,7 @@ class Capture:
     note: str = ""
 
     def is_plain(self) -> bool:
-        """Return an undisturbed article that should survive: fit to be copied."""
+        """Whether it is an undisturbed article that should survive: fit to be copied."""
         return (
             self.expect is None and self.article is not None and OVERLAYS.issuperset(self.planted)
         )

@@ -46,7 +46,7 @@ class Draw:
         return low + self.below(high - low + 1)
 
     def chance(self, percent: int) -> bool:
-        """Return true in about `percent` of 100 draws."""
+        """True in about `percent` of 100 draws."""
         return self.below(100) < percent
 
     def choice(self, items: Sequence[T]) -> T:

@@ -111,5 +111,5 @@ class CrawlCheck(Settings):
     hour: int = Field(default=5, ge=0, le=23, description="from this hour on (UTC)")
 
     def is_due(self, now: datetime) -> bool:
-        """Return whether this week's look is due, or overdue."""
+        """Whether this week's look is due, or overdue."""
         return (now.weekday(), now.hour) >= (get_args(Weekday).index(self.weekday), self.hour)

@@ -13,7 +13,7 @@ def us_ssn(d: bytes) -> bool:
 
 
 def us_itin(d: bytes) -> bool:
-    """Return internal Revenue Service: 9xx with a group of 50-65, 70-88, 90-92 or 94-99."""
+    """Internal Revenue Service: 9xx with a group of 50-65, 70-88, 90-92 or 94-99."""
     group = int(d[3:5])
     return (
         d[:1] == b"9"
@@ -126,7 +126,7 @@ def dk_cpr(d: bytes) -> bool:
 
 
 def ch_ahv(d: bytes) -> bool:
-    """Return the check digit of EAN-13."""
+    """The check digit of EAN-13."""
     return weighted(d, (1, 3) * 6 + (1,), 10) == 0
 
 

@@ -247,8 +247,8 @@ def is_national(written: bytes, regions: tuple[str, ...]) -> bool:
 
 
 def _is_something_else(written: bytes) -> bool:
-    """Return marks of two kinds, thousands, ids of three equal groups or with single digits, years,
-    draws of a lottery (rising pairs), addresses of hosts."""
+    """Whether it is another number: marks of two kinds, thousands, ids of three equal groups or with
+    single digits, years, draws of a lottery (rising pairs), addresses of hosts."""
     groups = _DIGITS.findall(written)
     lengths = [len(group) for group in groups]
     if len(set(written) & set(b"-./")) > 1 or _THOUSANDS.fullmatch(written):

@@ -33,6 +33,14 @@ def byte_kernel(function: Function) -> Function:
     return kernel(_nrt=False)(function)
 
 
+def inlined_kernel(function: Function) -> Function:
+    """Compile a function as `byte_kernel` does, into those that call it.
+
+    For a piece of a large loop: to hand over five arrays takes longer than what most of them do.
+    """
+    return kernel(_nrt=False, inline="always")(function)
+
+
 @byte_kernel
 def copy_bytes(data: Bytes, start: int, end: int, out: Bytes, at: int) -> int:
     """Copy `data[start:end]` to where `at` is in `out`, which has room for it; the place after."""

@@ -51,7 +51,7 @@ from corpus_assets.versions.version import Version
 
 
 def is_published(pipeline: Pipeline, registry: Registry, version: Version) -> bool:
-    """Return whether the store has the version, and the registry knows it."""
+    """Whether the store has the version, and the registry knows it."""
     path = f"versions/{version.name}/manifest.json"
     known = {row.name: row.manifest_sha256 for row in registry.versions()}
     return (

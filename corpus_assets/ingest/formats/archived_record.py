@@ -97,7 +97,7 @@ def _record_after(member: GzipMember, skip: int, max_bytes: int) -> bytes | None
 
 
 def _is_of(data: bytes, url: str | None) -> bool:
-    """Return whether a record is about an address, as far as both say one."""
+    """Whether a record is about an address, as far as both say one."""
     head = data.partition(RECORD_END)[0].decode("utf-8", "replace")
     for line in head.split("\r\n"):
         name, _, value = line.partition(":")

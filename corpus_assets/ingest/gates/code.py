@@ -86,7 +86,7 @@ class CodeSettings(Settings):
 
 
 def gate_path(path: str, settings: CodeSettings) -> Refusal | None:
-    """Return what a path alone tells."""
+    """The refusal that a path alone gives reason for, or None."""
     found = _vendored(settings.vendored).search(path)
     if found is not None:
         return Refusal("vendored_path", found[0].strip("/").partition("/")[0][:64])
@@ -96,8 +96,10 @@ def gate_path(path: str, settings: CodeSettings) -> Refusal | None:
 
 
 def gate_code(path: str, text: str, language: str | None, settings: CodeSettings) -> Refusal | None:
-    """Return what the text tells, once its path passed; `language` as `language_of` or the source
-    says."""
+    """The refusal that the text gives reason for once its path passed, or None.
+
+    `language` is what `language_of` or the source says.
+    """
     if language is None:
         name = path.rpartition("/")[2]
         return Refusal("unknown_file_type", name.rpartition(".")[2][:32] if "." in name else None)

@@ -106,7 +106,7 @@ def gate_record(
     lists: UrlLists | None = None,
     said: list[Statement] | None = None,
 ) -> Refusal | None:
-    """Return the gates that need headers and sizes only; `blocklist` holds the settings' hosts too.
+    """The first refusal by headers and sizes, or None; `blocklist` holds the settings' hosts too.
 
     What was said about training is added to `said`.
     """
@@ -149,7 +149,7 @@ def gate_page(
     landmarks: Landmarks | None = None,
     said: list[Statement] | None = None,
 ) -> Refusal | None:
-    """Return the gates that look into markup compatible with ASCII."""
+    """The first refusal by what markup compatible with ASCII says, or None."""
     known = landmarks or find_landmarks(markup)
     found = meta_opt_out(markup, settings.optout, known.metas)
     statements = [] if found is None else [Statement(DISALLOW, f"meta {found}", OPTED_OUT)]
@@ -174,7 +174,7 @@ def not_for_training(
 def gate_text(
     record: RawRecord, text: str, spdx: str, settings: GateSettings, code: CodeSettings | None
 ) -> Refusal | None:
-    """Return the gates for ready text: its licence, and what it is where it is a source file."""
+    """The first refusal of ready text, by its licence or by what it is as a source file, or None."""
     if code is not None and record.path is not None:
         refusal = gate_path(record.path, code) or gate_code(
             record.path, text, record.language, code

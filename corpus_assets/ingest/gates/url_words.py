@@ -101,7 +101,7 @@ def _stands_alone(word: str, text: str) -> bool:
 
 
 def _is_part(char: str) -> bool:
-    """Return a letter, a digit, or a mark on one."""
+    """Whether a character is a letter, a digit, or a mark on one."""
     return char.isalnum() or unicodedata.category(char).startswith("M")
 
 

@@ -78,8 +78,7 @@ from corpus_assets.ingest.kernels.start_tags import (
     after_word,
     read_attributes,
 )
-from corpus_assets.text.byte_search import byte_kernel, find_byte, find_near_byte
-from corpus_assets.text.compiled import kernel
+from corpus_assets.text.byte_search import byte_kernel, find_byte, find_near_byte, inlined_kernel
 from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
 
 Bytes = npt.NDArray[np.uint8]
@@ -210,9 +209,6 @@ _HTML, _HEAD, _BODY, _DIV, _ADDRESS, _CUSTOM, _BLOCKQUOTE = (
 _POST_BIT = 1 << HINTS["post"]
 _SPACE, _ZERO_SPACE = 1, 2
 _INLINE = (IS_INLINE, IS_A, IS_SPAN, IS_QUOTE, IS_SUP)
-# For what is done at every tag: to hand over the arrays of a page takes longer than most of it.
-_inlined = kernel(_nrt=False, inline="always")
-
 _TITLE_HASH, _ANNOTATION = name_hash("title"), name_hash("annotation")
 
 
@@ -496,7 +492,7 @@ def _parse(page: _Page, names: _Names) -> tuple[int, int]:
     return state[NOW_BLOCKS], state[NOW_ELEMENTS]
 
 
-@_inlined
+@inlined_kernel
 def _begins_tag(data: Bytes, at: int) -> bool:
     if data[at] != 60 or at + 1 >= len(data):
         return False
@@ -504,7 +500,7 @@ def _begins_tag(data: Bytes, at: int) -> bool:
     return following in (33, 47, 63) or is_letter(following)
 
 
-@_inlined
+@inlined_kernel
 def _read_text(page: _Page, names: _Names, at: int) -> int:
     """Write the characters up to the next tag; the place of that tag."""
     data, text, state = page.data, page.text, page.state
@@ -564,7 +560,7 @@ def _read_text(page: _Page, names: _Names, at: int) -> int:
     return at
 
 
-@_inlined
+@inlined_kernel
 def _begin_block(page: _Page, start: int) -> None:
     """Begin a block at a place of the text, with its first character."""
     block = page.blocks[page.state[NOW_BLOCKS]]
@@ -620,7 +616,7 @@ def _write_quote(page: _Page, at: int, code: int) -> None:
     state[NOW_IS_RAISED] = state[NOW_PENDING] = state[NOW_BREAKS] = 0
 
 
-@_inlined
+@inlined_kernel
 def _read_tag(page: _Page, names: _Names, at: int) -> int:
     """Do what a tag, comment or declaration asks for; the place after it."""
     data, state = page.data, page.state
@@ -636,7 +632,7 @@ def _read_tag(page: _Page, names: _Names, at: int) -> int:
     return _read_start_tag(page, names, at)
 
 
-@_inlined
+@inlined_kernel
 def _read_end_tag(page: _Page, names: _Names, begin: int) -> int:
     data, state = page.data, page.state
     end, name = read_name(data, begin + 2)
@@ -662,7 +658,7 @@ def _read_end_tag(page: _Page, names: _Names, begin: int) -> int:
     return at
 
 
-@_inlined
+@inlined_kernel
 def _read_start_tag(page: _Page, names: _Names, begin: int) -> int:
     data, state = page.data, page.state
     at, name = read_name(data, begin + 1)
@@ -765,7 +761,7 @@ def _begin_formula(page: _Page) -> int:
     return size
 
 
-@_inlined
+@inlined_kernel
 def _break_line(page: _Page) -> None:
     """A `br`: a line end of preformatted text; of other text the second in a row ends a block."""
     state = page.state
@@ -784,7 +780,7 @@ def _break_line(page: _Page) -> None:
         state[NOW_LEAD] = 0
 
 
-@_inlined
+@inlined_kernel
 def _begin_link(page: _Page, hints: int, marks: int) -> None:
     state = page.state
     block = page.blocks[state[NOW_BLOCKS]]
@@ -798,7 +794,7 @@ def _begin_link(page: _Page, hints: int, marks: int) -> None:
         block[_LINKS] += marks & HAS_HREF
 
 
-@_inlined
+@inlined_kernel
 def _end_link(page: _Page) -> None:
     """End the open link; one that leads to a place of the page and is one sign is taken back."""
     text, state = page.text, page.state
@@ -815,7 +811,7 @@ def _end_link(page: _Page) -> None:
     state[NOW_LINK] = -1
 
 
-@_inlined
+@inlined_kernel
 def _end_block(page: _Page) -> None:
     """End the open block, and keep it where something is left of it without space at its end."""
     text, state = page.text, page.state
@@ -843,7 +839,7 @@ def _end_block(page: _Page) -> None:
     state[NOW_FLAGS] = 16 if state[NOW_BREAKS] >= 2 else 0
 
 
-@_inlined
+@inlined_kernel
 def _close_from(page: _Page, place: int) -> None:
     """Close the open elements from one on, with what link and preformatted text began in them."""
     state = page.state
@@ -855,7 +851,7 @@ def _close_from(page: _Page, place: int) -> None:
         state[NOW_PRE] = 0
 
 
-@_inlined
+@inlined_kernel
 def _begin_element(
     page: _Page, tag: int, name: np.uint64, hints: int, signature: np.uint64, is_closed: bool
 ) -> None:

@@ -19,6 +19,7 @@ def upgrade() -> None:
     _create_versions()
     _create_evidence()
     _create_takedowns()
+    _create_suppressions()
 
 
 def _create_sources() -> None:
@@ -327,7 +328,7 @@ def _create_evidence() -> None:
 
 
 def _create_takedowns() -> None:
-    """Requests, standing orders, what was done for them, and copies of text outside the store."""
+    """The order book, requests, what was done for them, and certificates."""
     op.create_table(
         "order_book",
         sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
@@ -402,6 +403,10 @@ def _create_takedowns() -> None:
     op.create_index(
         op.f("ix_takedown_certificates_request_id"), "takedown_certificates", ["request_id"]
     )
+
+
+def _create_suppressions() -> None:
+    """Standing orders and the requests that hold them, and copies of text outside the store."""
     op.create_table(
         "suppressions",
         sa.Column("id", ROW_NUMBER, nullable=False),
