@@ -748,7 +748,7 @@ def _leave_out(page: _Page, names: _Names, at: int, name: np.uint64, kind: int, 
 def _begin_formula(page: _Page) -> int:
     """Make place for a formula, in the open block or in a new one; where to write it."""
     state = page.state
-    size = state[NOW_SIZE]
+    size: int = state[NOW_SIZE]
     if state[NOW_IS_OPEN] == 0:
         state[NOW_IS_OPEN] = 1
         page.blocks[state[NOW_BLOCKS], _START] = size - state[NOW_LEAD]
