@@ -41,7 +41,7 @@ from typing import Any
 import pyarrow as pa
 from machine import machine
 
-from corpus_assets.decontam.code_index import FIXED_NAMES
+from corpus_assets.decontam.code_names import FIXED_NAMES
 from corpus_assets.decontam.contamination import ScanSettings, scan
 from corpus_assets.decontam.eval_index import (
     EvalIndex,

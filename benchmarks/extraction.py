@@ -47,7 +47,8 @@ from corpus_assets.ingest import documents
 from corpus_assets.ingest import documents as document_names
 from corpus_assets.ingest.documents import IngestSettings, ingest_part
 from corpus_assets.ingest.extract import PageText, read_page
-from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor, PageResult
+from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor
+from corpus_assets.ingest.extract.page_worker import PageResult
 from corpus_assets.ingest.extractors.blocks import judge, read_model, text_of
 from corpus_assets.ingest.extractors.engines import engine_version
 from corpus_assets.ingest.formats.warc import read_warc

@@ -19,7 +19,7 @@ from machine import machine
 from corpus_assets.core.urls import Address, Blocklist, address_of
 from corpus_assets.ingest.extract.charset import read_page
 from corpus_assets.ingest.formats.warc import read_warc
-from corpus_assets.ingest.gates.addresses import CategoryIndex, build_category_index
+from corpus_assets.ingest.gates.categories import CategoryIndex, build_category_index
 from corpus_assets.ingest.gates.gates import (
     GateSettings,
     absurd_markup,
@@ -32,17 +32,10 @@ from corpus_assets.ingest.gates.gates import (
 )
 from corpus_assets.ingest.gates.licence import page_licence
 from corpus_assets.ingest.gates.optout import meta_opt_out
-from corpus_assets.ingest.gates.sites import (
-    PATHS,
-    RobotsSettings,
-    SiteIndex,
-    UrlLists,
-    file_hash,
-    robots_rules,
-    site_of,
-    to_bytes,
-    write_index,
-)
+from corpus_assets.ingest.gates.site_gate import RobotsSettings
+from corpus_assets.ingest.gates.site_index import SiteIndex, file_hash, site_of, write_index
+from corpus_assets.ingest.gates.site_rules import PATHS, robots_rules, to_bytes
+from corpus_assets.ingest.gates.url_lists import UrlLists
 from corpus_assets.ingest.kernels.landmarks import find_landmarks
 from corpus_assets.ingest.records import RawRecord
 

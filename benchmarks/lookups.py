@@ -57,7 +57,7 @@ from catalog.formats.urls import host_key
 from catalog.lineage.lookups import records_by_host, records_by_id, records_by_url
 from catalog.lineage.tables import Lineage
 from corpus_assets.core.store import sha256_hex
-from corpus_assets.lineage.stage import UNITS_PER_RUN, columns_of, make_keys
+from corpus_assets.lineage.keys import UNITS_PER_RUN, columns_of, make_keys
 
 VERSION = "bench"
 WARM_UP = 300

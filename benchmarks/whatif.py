@@ -48,7 +48,8 @@ from corpus_assets.core.store import LocalStore, sealed_json, sha256_hex
 from corpus_assets.core.task import parquet_bytes
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.inspect.version_columns import Ruling, columns_of_version
-from corpus_assets.inspect.whatif import answer_of, compare
+from corpus_assets.inspect.whatif import compare
+from corpus_assets.inspect.whatif_answer import answer_of
 from corpus_assets.recipe.load import find_recipe, load_recipe
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.select.columns import with_tie_keys

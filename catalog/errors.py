@@ -142,7 +142,7 @@ class TakedownTooWide(TakedownRefused):
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Return whether a full disk or quota is behind an error; chains can have loops."""
+    """Whether a full disk or quota is behind an error; chains can have loops."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):

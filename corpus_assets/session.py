@@ -8,7 +8,7 @@ from typing import Any
 
 from catalog.db.registry import Registry
 from catalog.formats.places import located
-from catalog.formats.store import make_folder
+from catalog.formats.private_files import make_folder
 from catalog.takedown.book import expect_book
 from corpus_assets.core.errors import RecipeError, StoreError
 from corpus_assets.core.home import Home

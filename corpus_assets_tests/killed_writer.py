@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from catalog.formats.store import leftovers
+from catalog.formats.temporary_files import leftovers
 
 WRITE = """
 import os

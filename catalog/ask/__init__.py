@@ -1,3 +1,11 @@
 """Answers to questions about versions, documents and tokens, as plain values."""
 
-__all__ = ["documents", "raw", "review", "sql", "tokens", "versions"]
+__all__ = [
+    "documents",
+    "exposure",
+    "raw",
+    "review",
+    "sql",
+    "tokens",
+    "versions",
+]

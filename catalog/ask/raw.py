@@ -13,7 +13,7 @@ from typing import Any
 from catalog.db.rows import FileRow, SuppressionRow
 from catalog.errors import SourceUnavailable, TakedownRefused, UnknownName
 from catalog.figures import counted
-from catalog.formats.ids import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
+from catalog.formats.sketches import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
 from catalog.formats.urls import one_spelling
 from catalog.lineage.lookups import records_by_id, records_of
 from catalog.lineage.tables import Lineage, Row
@@ -164,7 +164,7 @@ class _Orders:
         return bool(self._values)
 
     def cover(self, doc_id: bytes, record: Row, texts: Sequence[Row]) -> bool:
-        """Return whether one of them is about a record of a document, or about its text."""
+        """Whether one of them is about a record of a document, or about its text."""
         key, host = one_spelling(record["url_key"] or ""), str(record["host"] or "")
         labels = host.split(".") if host else []
         hosts = (".".join(labels[i:]) for i in range(len(labels)))

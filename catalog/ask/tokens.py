@@ -1,21 +1,17 @@
-"""From one token of one shard back to its document, text and source file; and from a document to
-the steps of a training run that saw it.
-"""
+"""From one token of one shard back to its document, text and source file."""
 
 from typing import Any
 
 import numpy as np
 
-from catalog.ask.documents import cluster, fate, resolve_doc_id
+from catalog.ask.documents import cluster
 from catalog.db.rows import ShardRow
-from catalog.errors import CatalogError, LineageBroken, StoreFileError, UnknownName
+from catalog.errors import CatalogError, LineageBroken
 from catalog.figures import counted
-from catalog.formats.ids import TokenBytes, char_range, context, extracted_range
-from catalog.formats.manifest import Manifest
-from catalog.formats.shards import RunOrder, numpy_type
-from catalog.lineage.lookups import SPAN, places_of, records_of, spans_of
+from catalog.formats.shards import numpy_type
+from catalog.formats.token_text import TokenBytes, char_range, context, extracted_range
+from catalog.lineage.lookups import SPAN, records_of, spans_of
 from catalog.lineage.tables import Lineage
-from catalog.takedown.target import ID_DIGITS, doc_id_target
 
 ORIGIN = (
     "source",
@@ -217,115 +213,3 @@ def _text_place(
 def _short_cluster(lineage: Lineage, doc_id: bytes) -> dict[str, Any] | None:
     found = cluster(lineage, doc_id)
     return None if found is None else {k: v for k, v in found.items() if k != "members"}
-
-
-# Which steps of a training run saw a document: by formula, not by replay.
-
-
-def exposure(
-    lineage: Lineage, written: str, seed: int | None, steps: int, global_batch: int
-) -> dict[str, Any]:
-    """Return every step, position and sample at which the run saw the document, on all ranks
-    together.
-
-    Step s holds positions [s * global_batch, (s + 1) * global_batch) of the run's order. A run
-    that asks for more steps than the manifest holds ends with the last full one. The spans tell
-    the document's samples; the order, run backwards, tells when each was drawn.
-    """
-    doc_id = _doc_id(lineage, written)
-    manifest = lineage.manifest
-    chosen = manifest.seed if seed is None else seed
-    order, starts = _order(manifest, chosen)
-    made = min(steps, len(order) // global_batch)
-    held: dict[tuple[str, int], int] = {}
-    for span in spans_of(lineage, [doc_id])[doc_id]:
-        place = (span["shard"], span["sample"])
-        held[place] = held.get(place, 0) + span["length"]
-    seen: list[dict[str, Any]] = []
-    for (shard, sample), tokens in sorted(held.items()):
-        group = shard.rpartition("/")[0]
-        if shard not in starts:
-            raise StoreFileError(
-                f"the manifest of version {lineage.version.name} has no shard {shard}, its spans "
-                f"do: run `catalog verify {lineage.version.name}`"
-            )
-        number = starts[shard] + sample
-        for time in order.positions_of(group, number, made * global_batch):
-            seen.append(
-                {
-                    "step": time.position // global_batch,
-                    "position": time.position,
-                    "epoch": time.epoch,
-                    "shard": shard,
-                    "sample": sample,
-                    "tokens": tokens,
-                }
-            )
-    seen.sort(key=lambda row: row["position"])
-    return {
-        "doc_id": doc_id.hex(),
-        "version": lineage.version.name,
-        "state": lineage.version.state,
-        "status": lineage.version.status,
-        "seed": chosen,
-        "global_batch": global_batch,
-        "steps_asked": steps,
-        "steps": made,
-        "samples": [
-            {"shard": shard, "sample": sample, "tokens": tokens}
-            for (shard, sample), tokens in sorted(held.items())
-        ],
-        "times_seen": len(seen),
-        "tokens_seen": sum(row["tokens"] for row in seen),
-        "steps_seen": sorted({row["step"] for row in seen}),
-        "seen": seen,
-        "note": _note(lineage, doc_id, bool(held), bool(seen), steps, made),
-    }
-
-
-def _doc_id(lineage: Lineage, written: str) -> bytes:
-    """Return the id that is meant; a whole one need not be known, its record may have been purged."""
-    if len(written.strip()) == ID_DIGITS:
-        return bytes.fromhex(doc_id_target(written).value)
-    return resolve_doc_id(lineage, written)
-
-
-def _order(manifest: Manifest, seed: int) -> tuple[RunOrder, dict[str, int]]:
-    """Return the run's order, and the number in its group of each shard's first sample."""
-    starts: dict[str, int] = {}
-    for group in manifest.groups:
-        first = 0
-        for shard in group.shards:
-            starts[f"{group.id}/{shard.name}"] = first
-            first += shard.samples
-    samples = {group.id: group.samples for group in manifest.groups}
-    return RunOrder(samples, manifest.phases, manifest.block_samples, seed), starts
-
-
-def _note(
-    lineage: Lineage, doc_id: bytes, in_shards: bool, seen: bool, asked: int, made: int
-) -> str | None:
-    notes = []
-    if asked > made:
-        notes.append(f"The run of this manifest ends after {made} steps; {asked} were asked for.")
-    if not in_shards:
-        notes.append(_absence(lineage, doc_id))
-    elif not seen:
-        notes.append("No step of this run drew a sample that holds the document.")
-    return " ".join(notes) or None
-
-
-def _absence(lineage: Lineage, doc_id: bytes) -> str:
-    """Return why a document is in no shard; an id that was never heard of is refused."""
-    decisions = [
-        row
-        for snapshot, part in places_of(lineage, doc_id)
-        for row in lineage.documents_in("decisions", [doc_id], snapshot, [part])
-    ]
-    decisions.sort(key=lambda row: not row["kept"])
-    if not decisions:
-        raise UnknownName(
-            f"version {lineage.version.name} has no document {doc_id.hex()}: it was never "
-            "ingested for this version (try another --version)"
-        )
-    return f"The document is in no shard of this version: {fate(decisions[0])}."

@@ -8,4 +8,9 @@ def main() -> None:
     command()
 
 
-__all__ = ["commands", "main", "terminal"]
+__all__ = [
+    "commands",
+    "main",
+    "process",
+    "terminal",
+]

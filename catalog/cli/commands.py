@@ -288,7 +288,7 @@ def exposure(
     A run is a version, a seed, a number of steps and a global batch. The steps are computed from
     the order's formula, for all ranks together, without replaying the run. Steps count from 0.
     """
-    from catalog.ask.tokens import exposure as seen
+    from catalog.ask.exposure import exposure as seen
 
     with place.lineage(version) as tables:
         answer = seen(tables, doc_id, seed, steps, global_batch)

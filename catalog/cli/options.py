@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from sqlalchemy import URL
 
-from catalog.cli.terminal import STOPPED, command_process, explained
+from catalog.cli.process import STOPPED, command_process, explained
 from catalog.db.registry import Registry
 from catalog.db.rows import LATEST
 from catalog.errors import CatalogError

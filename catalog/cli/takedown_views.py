@@ -6,7 +6,7 @@ from typing import Any
 
 from catalog.cli.terminal import print_fields, print_line, print_records, printable
 from catalog.figures import counted
-from catalog.formats.ids import NEAR_TEXT
+from catalog.formats.sketches import NEAR_TEXT
 
 HOSTS_SHOWN = 20
 WORDS = {

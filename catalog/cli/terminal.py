@@ -1,18 +1,15 @@
-"""What commands print, and how they end; shared by `catalog` and `corpus`.
+"""What commands print; shared by `catalog` and `corpus`.
 
 An answer is JSON, a table drawn for a terminal, or plain columns for a pipe. Web pages choose
 their own URLs and texts, so whatever is shown has its control characters written out: a document
 cannot move the cursor or clear the screen of who looks at it, nor turn around what stands beside
-it on a page. A command that cannot go on ends with one line on stderr, never a trace; Ctrl-C exits
-with 130, SIGTERM with 143, as shells expect.
+it on a page.
 """
 
 import contextlib
-import gc
 import html
 import json
 import math
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,12 +17,9 @@ from typing import Any
 
 import click
 
-from catalog.errors import is_full
-
 EIGHTHS = " ▏▎▍▌▋▊▉"
 PROGRESS_EVERY_S = 30.0
 """How often a long command tells how far it is, where no terminal shows it all the time."""
-GARBAGE_THRESHOLDS = (10_000, 10, 10)
 
 
 def printable(value: Any) -> str:
@@ -177,46 +171,3 @@ def print_records(rows: Iterable[Mapping[str, Any]], *columns: str) -> None:
 def short(digest: str | None) -> str:
     """Return a digest as people read it; files and databases hold it whole."""
     return (digest or "-")[:12]
-
-
-# How a command ends that cannot go on.
-
-
-STOPPED = "stopped; finished parts are kept, run the same command to continue"
-FULL = "the disk is full; free some space and run the same command again: finished parts are kept"
-
-
-@contextlib.contextmanager
-def command_process() -> Iterator[None]:
-    """Set the process up for a command.
-
-    Every file and folder is made for its owner alone: most of them hold text or requests. Garbage is
-    looked for less often: a command loads much and throws little away, and to look through it took
-    a tenth of a short build's time.
-    """
-    umask, thresholds = os.umask(0o077), gc.get_threshold()
-    gc.set_threshold(*GARBAGE_THRESHOLDS)
-    try:
-        yield
-    finally:
-        os.umask(umask)
-        gc.set_threshold(*thresholds)
-
-
-def explained(error: Exception) -> str | None:
-    """Return the line for an error that no part of the program expected; None for a bug."""
-    if is_full(error):
-        return FULL
-    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", ())
-    if isinstance(error, arrow):
-        first = str(error).partition("\n")[0]
-        return (
-            f"a file of tables is damaged: {first}; `catalog verify` names it, restore it from a "
-            "copy, or delete its folder and build again"
-        )
-    if isinstance(error, ModuleNotFoundError):
-        return f"a library is missing: {error}; install the package again with its dependencies"
-    if isinstance(error, OSError):
-        where = f" ({error.filename})" if error.filename else ""
-        return f"{error.strerror or error}{where}; check the path and its permissions"
-    return None

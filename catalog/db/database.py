@@ -41,7 +41,7 @@ from catalog.errors import (
     SchemaMismatch,
     is_full,
 )
-from catalog.formats.store import make_folder, private
+from catalog.formats.private_files import make_folder, private
 from catalog.stopping import uninterrupted
 
 WRITE_LOCK = 0x43_41_54  # "CAT"; the second key is the schema's name
@@ -261,7 +261,7 @@ class Database:
         )
 
     def _has_no_room(self, message: str) -> bool:
-        """Return whether SQLite's `disk I/O error` comes from a full disk, which it does not
+        """Whether SQLite's `disk I/O error` comes from a full disk, which it does not
         tell."""
         if self.file is None or "disk I/O error" not in message:
             return False

@@ -54,7 +54,7 @@ NOT_KEPT = ("error", "attempts", "owner", "claim_expires_at", "updated_at")
 KEPT = tuple(each.name for each in fields(TakedownRow) if each.name not in NOT_KEPT)
 
 
-# Writing, inside the transaction that changes the tables.
+# Writing, inside a transaction.
 
 
 def record(

@@ -22,7 +22,7 @@ def process_name() -> str:
 
 
 def is_gone(name: str) -> bool:
-    """Return whether a process, by a name that begins as `process_name` gives it, has surely
+    """Whether a process, by a name that begins as `process_name` gives it, has surely
     ended."""
     fields = name.split(":")
     if len(fields) < 4 or not fields[1].isdigit():

@@ -60,7 +60,7 @@ from catalog.db.rows import (
 from catalog.db.takedowns import TakedownMethods
 from catalog.db.versions import VersionMethods
 from catalog.errors import CatalogConflict, ContentDrift, SnapshotChanged, UnknownName
-from catalog.formats.ids import check_name
+from catalog.formats.names import check_name
 from catalog.formats.places import located, portable
 from catalog.formats.store import relative_path
 

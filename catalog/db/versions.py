@@ -43,7 +43,7 @@ from catalog.errors import (
     VersionExists,
 )
 from catalog.figures import counted
-from catalog.formats.ids import check_name
+from catalog.formats.names import check_name
 from catalog.formats.store import relative_path
 
 REVOKED = "revoked"
@@ -306,7 +306,7 @@ def _put_text(
 
 
 def _is_published(connection: Connection, version: VersionRow) -> bool:
-    """Return whether that very version is there; `VersionExists` when another one has its name."""
+    """Whether that very version is there; `VersionExists` when another one has its name."""
     check_name("version", version.name)
     if version.name == LATEST:
         raise VersionExists(f"{LATEST} names the newest released version: choose another --version")

@@ -27,7 +27,7 @@ PREFIX = re.compile(r"(?!\.\.(/|$))(?!.*/\.\.(/|$))[^\x00-\x1f\x7f?#%\\]*")
 
 
 def has_credentials(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the AWS_* variables say how to sign requests to S3, or not to."""
+    """Whether the AWS_* variables say how to sign requests to S3, or not to."""
     return any(environment.get(name) for name in AWS_CREDENTIALS)
 
 

@@ -1,5 +1,4 @@
-"""Reading the store: a local folder, a prefix of an S3 bucket, or any other address of fsspec; and
-how the files of those who write are opened, named and found again after they were killed.
+"""Reading the store: a local folder, a prefix of an S3 bucket, or any other address of fsspec.
 Nothing here changes or deletes a file; `create` makes new ones.
 
 Paths come from the registry and from manifests, so they are checked: relative, without `..`, and,
@@ -10,8 +9,7 @@ import hashlib
 import os
 import re
 import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from http import HTTPStatus
@@ -20,6 +18,7 @@ from typing import IO, Any, ClassVar, cast
 
 from catalog.errors import PathRefused, StoreFileError
 from catalog.formats import s3
+from catalog.formats.temporary_files import flush_folder, temporary_beside
 
 CHUNK = 1 << 20
 REMOTE_CHUNK = 16 << 20  # whole files over the network: fewer, longer requests
@@ -186,7 +185,7 @@ class Store:
             return cast(bytes, found.to_bytes())
 
     def exists(self, path: str) -> bool:
-        """Return whether there is such a file."""
+        """Whether there is such a file."""
         address = self.address(path)
         with self.explained("look for", path):
             if self.is_local:
@@ -215,7 +214,7 @@ class Store:
                         os.link(temporary, full)
                     except FileExistsError:
                         return False
-                _flush_folder(full.parent)
+                flush_folder(full.parent)
                 return True
             from obstore.exceptions import AlreadyExistsError, PreconditionError
 
@@ -369,57 +368,3 @@ class Store:
             )
         what = f"{fault.shown}; wait a little and" if fault.status else f"{fault.line};"
         return f"cannot {verb} {path} in the store {self.url}: {what} {AGAIN}"
-
-
-# Files for their owner alone, whatever the umask is.
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, where they are absent, with mode 0700."""
-    if not folder.is_dir():
-        make_folder(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
-
-
-def private(path: str, flags: int) -> int:
-    """Open a file, as an `opener`: what is created has mode 0600, and no link is followed."""
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
-
-
-@contextmanager
-def temporary_beside(full: Path, pieces: Iterable[bytes | memoryview]) -> Iterator[Path]:
-    """Write a file under a temporary name beside its own and flush it to disk; whoever has it
-    renames or links it, else it goes again."""
-    temporary = full.with_name(f".{full.name}.{uuid.uuid4().hex}.tmp")
-    make_folder(full.parent)
-    try:
-        with open(temporary, "xb", opener=private) as handle:
-            handle.writelines(pieces)
-            handle.flush()
-            os.fsync(handle.fileno())
-        yield temporary
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _flush_folder(folder: Path) -> None:
-    """Flush a folder, so that a file's new name outlasts a power failure."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-# Files that a killed writer leaves: what they are called, and where they are.
-
-
-def is_temporary(path: str) -> bool:
-    """Whether a file's name is one that a file has while it is written."""
-    return path.endswith(".tmp") and path.rpartition("/")[2].startswith(".")
-
-
-def leftovers(folder: Path) -> Iterator[Path]:
-    """Every temporary file in a folder and all below it, in no order."""
-    for place, _, names in os.walk(folder):
-        yield from (Path(place, name) for name in names if is_temporary(name))

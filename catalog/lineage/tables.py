@@ -21,8 +21,8 @@ from catalog.db.processes import process_name
 from catalog.db.registry import Registry
 from catalog.db.rows import LINEAGE_TABLES, LineageRow, ShardRow, VersionRow
 from catalog.errors import LineageBroken, StoreFileError, VersionDeleted
-from catalog.formats.ids import TokenBytes
 from catalog.formats.store import Store
+from catalog.formats.token_text import TokenBytes
 from catalog.lineage.limits import SPILL, QueryLimits
 from catalog.lineage.rows import Keys, ParquetRows, ids_between
 
@@ -401,14 +401,16 @@ def _split(columns: str) -> list[tuple[str, str]]:
     return [(name, kind) for name, _, kind in (part.partition(" ") for part in parts)]
 
 
-# The tables of all live versions, each file read once however many versions share it.
+# The tables of all live versions.
 
 
 MIN_PREFIX = 4
 
 
 class LiveLineage(DuckTables):
-    """Queries over every live version. Close it, or use it in a `with` statement.
+    """Queries over every live version; a file that several share is read once.
+
+    Close it, or use it in a `with` statement.
 
     `scan` gives a table's rows of all versions with the column `filename`; the table
     `live_files` (version, table_name, filename, snapshot, shard) tells whose they are.

@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from catalog.ask import documents, review, tokens, versions
+from catalog.ask import documents, exposure, review, versions
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
 from catalog.errors import CatalogError, TakedownRefused, UnknownName, VersionDeleted
@@ -199,7 +199,7 @@ class Application:
     def exposure(self, request: Request) -> Response:
         asked = request.query_params
         with self.versions.lineage(asked.get("version")) as lineage:
-            answer = tokens.exposure(
+            answer = exposure.exposure(
                 lineage,
                 request.path_params["doc_id"],
                 story.number(asked.get("seed", ""), "seed", None),

@@ -1,15 +1,12 @@
-"""What the pages tell: a search, a document with its edits, the words of benchmark items found in it,
-two documents side by side, a sample of a shard token by token, the steps of a run."""
+"""What the pages tell: a search, a document with its edits and the benchmark items found in it, two
+documents side by side, a sample of a shard token by token, the steps of a run.
+"""
 
 import difflib
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import yaml
 
 from catalog.ask import documents
@@ -17,9 +14,9 @@ from catalog.ask.raw import refuse_suppressed, takedowns_covering, withheld
 from catalog.ask.tokens import sample_tokens, trace
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.figures import written
-from catalog.formats.store import Store
 from catalog.lineage.lookups import records_of
 from catalog.lineage.tables import Lineage, Row
+from catalog.serve.benchmark_items import item_texts
 
 MAX_CHARS = 200_000  # of a text on a page
 MAX_COMPARED_WORDS = 5_000
@@ -28,10 +25,8 @@ LINE_WIDTH = 760
 SHOWN_KINDS = ("boilerplate_line", "repeated_span", "benchmark_item", "text_step", "sentence")
 """Edits whose removed text is shown; others took out personal data, of which only the kind is."""
 
-EVAL_INDEX = "eval_index"
 
 Segment = dict[str, Any]
-Item = tuple[str, str]  # benchmark, id
 
 
 # Search.
@@ -273,44 +268,6 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
             yield from _leaves(inner, f"{name}.{key}" if name else key)
     else:
         yield name, value
-
-
-# Benchmark items, as the evaluation index of a version holds them: their words, as they are searched
-# for in documents.
-
-
-def item_texts(lineage: Lineage, wanted: Collection[Item]) -> dict[Item, str]:
-    """Return the words of items, with their code where they have any; those not known are left
-    out."""
-    if not wanted:
-        return {}
-    row = lineage.version
-    lock = json.loads(lineage.registry.lock(row.lock_digest).json)
-    pin = lock["calibrations"].get(EVAL_INDEX)
-    if pin is None:
-        return {}
-    folder = row.manifest_path.rpartition("/")[0]
-    forms = _forms(lineage.store, f"{folder}/calibrations/{pin['sha256']}", pin["sha256"])
-    found: dict[Item, str] = {}
-    for benchmark, item_id in wanted:
-        is_asked = pc.and_(
-            pc.equal(forms.field("benchmark"), benchmark), pc.equal(forms.field("item_id"), item_id)
-        )
-        for one in forms.filter(is_asked).slice(0, 1).to_pylist():  # the whole item comes first
-            found[benchmark, item_id] = "\n".join(filter(None, (one["text"], one["code"])))
-    return found
-
-
-@lru_cache(maxsize=2)
-def _forms(store: Store, path: str, sha256: str) -> pa.StructArray:
-    """Read the items of an index, and not its n-grams, which are most of it."""
-    try:
-        data = pa.BufferReader(store.read_verified(path, sha256))
-        options = pa.ipc.IpcReadOptions(included_fields=[0])
-        (batch,) = pa.ipc.open_file(data, options=options).read_all().to_batches()
-        return batch.column("forms").flatten()
-    except (pa.ArrowException, KeyError, ValueError) as error:
-        raise CatalogError(f"{path} is not an evaluation index that this package reads") from error
 
 
 # Two documents.

@@ -36,7 +36,8 @@ from catalog.formats.order_book import (
     parse_entry,
     parse_file,
 )
-from catalog.formats.store import Store, is_temporary
+from catalog.formats.store import Store
+from catalog.formats.temporary_files import is_temporary
 from catalog.takedown.signing import RESTORE, Signer, Trust, check_signature
 
 COPY = f"restore {FOLDER}/ from a backup of the store"

@@ -59,7 +59,7 @@ def certificate_bytes(body: Mapping[str, Any]) -> bytes:
 
 
 def is_word_for_word(data: bytes, body: Mapping[str, Any]) -> bool:
-    """Return whether a certificate's bytes are those that its values are written as."""
+    """Whether a certificate's bytes are those that its values are written as."""
     try:
         return certificate_bytes(body) == data
     except (ValueError, RecursionError):
@@ -162,7 +162,7 @@ def open_files(registry: Registry, store: Store, request_id: int) -> list[dict[s
 
 
 def _is_there(store: Store, path: str) -> bool:
-    """Return whether a file of the store is there, or a leftover elsewhere in the home."""
+    """Whether a file of the store is there, or a leftover elsewhere in the home."""
     return Path(path).exists() if path.startswith("/") else store.exists(path)
 
 

@@ -20,8 +20,9 @@ from catalog.errors import CatalogError, TakedownRefused
 from catalog.formats.store import Store
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.book import deliver, recorded
+from catalog.takedown.impact import impact
 from catalog.takedown.match import Matcher
-from catalog.takedown.requests import impact, noted, stated
+from catalog.takedown.requests import noted, stated
 from catalog.takedown.target import Target, target_of
 
 BATCH_LINES = 20_000

@@ -20,7 +20,6 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.db.rows import LineageRow, NewTakedown
-from catalog.formats.ids import NEAR_TEXT, near_text_order
 from catalog.formats.key_files import (
     CLUSTER_IDS,
     DOCUMENT_IDS,
@@ -30,6 +29,7 @@ from catalog.formats.key_files import (
     id_key,
     url_hash,
 )
+from catalog.formats.sketches import NEAR_TEXT, near_text_order
 from catalog.formats.urls import (
     BARE_IN_NAME,
     BARE_IN_PATH,
@@ -41,7 +41,8 @@ from catalog.formats.urls import (
 from catalog.lineage.lookups import Found
 from catalog.lineage.rows import Keys, Rows, domain_ranges, prefix_ranges
 from catalog.lineage.tables import LiveLineage
-from catalog.takedown.target import ADDRESS_ORDERS, Target, find_near_copies, is_shared_suffix
+from catalog.takedown.near_copies import find_near_copies
+from catalog.takedown.target import ADDRESS_ORDERS, Target, is_shared_suffix
 
 ADDRESS_KINDS = ("url", "url_prefix", "domain")
 TEXT_KINDS = ("text_id", "text_sha256")
@@ -483,7 +484,7 @@ def focus_on_documents(live: LiveLineage, doc_ids: Collection[bytes]) -> None:
 
 
 def _has_keys(target: Target, sources: Iterable[str]) -> bool:
-    """Return whether key files know all that a target can mean.
+    """Whether key files know all that a target can mean.
 
     Hosts are kept for pages: a prefix of record keys has none, and a domain of numbers alone
     could be the end of an address made of numbers.

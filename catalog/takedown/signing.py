@@ -234,7 +234,7 @@ class Trust:
         return cls(keys, heads if is_here else None, fingerprint(own) if own else None)
 
     def knows(self, book: str | None) -> bool:
-        """Return whether the head record is at hand and has a book."""
+        """Whether the head record is at hand and has a book."""
         return self.heads is not None and book in load_heads(self.heads)
 
     def broken_head(

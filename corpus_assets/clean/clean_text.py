@@ -26,17 +26,14 @@ from corpus_assets.clean.boilerplate import (
 from corpus_assets.clean.cut_lines import LineFates, line_fates, outside_of_protected
 from corpus_assets.clean.edits import (
     Edit,
-    Left,
     Stretch,
     apply_edits,
-    compose,
-    edits_of_extracted,
     remainder,
-    rewrite_documents,
     stretches_of_left,
     union,
 )
 from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
+from corpus_assets.clean.rewriting import Left, compose, edits_of_extracted, rewrite_documents
 from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.schemas import FINAL_TEXT
 from corpus_assets.scrub.recognizers import Recognizer

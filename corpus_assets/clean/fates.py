@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpus_assets.clean.edits import Left
 from corpus_assets.clean.planner import CleanPlanner
+from corpus_assets.clean.rewriting import Left
 from corpus_assets.core import files
 from corpus_assets.core.decisions import Drop
 from corpus_assets.core.store import Output

@@ -23,7 +23,7 @@ from corpus_assets.clean.clean_text import (
     left_by_lines,
 )
 from corpus_assets.clean.cut_lines import CUT_LINES
-from corpus_assets.clean.edits import Stretch, places_in_extracted
+from corpus_assets.clean.edits import Stretch
 from corpus_assets.clean.fates import (
     FATE_FILES,
     drops_before_cleaning,
@@ -35,6 +35,7 @@ from corpus_assets.clean.fates import (
 from corpus_assets.clean.losses import host_losses
 from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.repeated_spans import find_cuts
+from corpus_assets.clean.rewriting import places_in_extracted
 from corpus_assets.clean.sentence_stage import scored_cuts, sentence_inputs
 from corpus_assets.clean.span_stages import span_inputs
 from corpus_assets.core import files, schemas
@@ -58,7 +59,7 @@ from corpus_assets.scrub.texts import (
     recognizer_settings,
     recognizers,
 )
-from corpus_assets.shards.pack import group_names
+from corpus_assets.shards.route import group_names
 from corpus_assets.signals import TextStep
 
 CUT_SENTENCES = "cut_sentences"  # the count of them in kept documents

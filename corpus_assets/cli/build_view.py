@@ -20,8 +20,9 @@ from corpus_assets.graph.checks import language_losses_message
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.plan import CACHED, OTHER, RUNS, UNKNOWN, PlanLine
 from corpus_assets.tokenizer.stage import TOKENIZER, audit_of
+from corpus_assets.versions.drift import drift_lines
+from corpus_assets.versions.funnel import funnel
 from corpus_assets.versions.pins import TakenOver, named
-from corpus_assets.versions.statistics import drift_lines, funnel
 from corpus_assets.versions.version import Version
 
 BAR = 30

@@ -50,7 +50,7 @@ def show(
     """
     from catalog.formats.store import Store as CatalogStore
     from catalog.lineage.tables import Lineage
-    from corpus_assets.inspect.documents import signals_of
+    from corpus_assets.inspect.document_signals import signals_of
     from corpus_assets.inspect.version_columns import open_version
 
     place = Home.resolve(home)
@@ -148,7 +148,8 @@ def whatif(
     """
     from corpus_assets.core.store import open_store
     from corpus_assets.inspect.version_columns import Ruling, open_columns
-    from corpus_assets.inspect.whatif import answer_of, compare, samples_of
+    from corpus_assets.inspect.whatif import compare
+    from corpus_assets.inspect.whatif_answer import answer_of, samples_of
     from corpus_assets.recipe.load import find_recipe
     from corpus_assets.recipe.snapshots import load_with_added
 
@@ -368,7 +369,8 @@ def canary(version: str, per_reason: int, chars: int, out: Path | None, home: st
     part of the version: delete it after reading.
     """
     from catalog.copies import writing
-    from corpus_assets.inspect.canary import draw_canary, render_canary
+    from corpus_assets.inspect.canary import draw_canary
+    from corpus_assets.inspect.canary_page import render_canary
     from corpus_assets.inspect.version_columns import open_version
 
     place = Home.resolve(home)
@@ -419,7 +421,7 @@ def contamination(
     items that occur in too many texts. --text shows the matching passages.
     """
     from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, HELD_BACK, KEEP, NEAR_MISS
-    from corpus_assets.inspect.documents import contamination_of
+    from corpus_assets.inspect.benchmark_hits import contamination_of
     from corpus_assets.inspect.version_columns import open_version
 
     if context.invoked_subcommand is not None:
@@ -462,7 +464,7 @@ def judge(
     DOC_ID and BENCHMARK/ITEM are those that `corpus contamination --near-misses` lists.
     """
     from corpus_assets.decontam.judgements import record
-    from corpus_assets.inspect.documents import judged_text
+    from corpus_assets.inspect.benchmark_hits import judged_text
     from corpus_assets.inspect.version_columns import open_version
 
     registry, columns = open_version(Home.resolve(home), version)

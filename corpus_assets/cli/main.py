@@ -11,10 +11,10 @@ from pathlib import Path
 
 import click
 
-from catalog.cli.terminal import STOPPED, command_process, explained
+from catalog.cli.process import STOPPED, command_process, explained
 from catalog.errors import CatalogError
 from catalog.figures import counted
-from catalog.formats.ids import check_name
+from catalog.formats.names import check_name
 from catalog.stopping import stoppable
 from corpus_assets.cli.cost import PRICES_OPTION, cost, estimate
 from corpus_assets.cli.evidence import evidence
@@ -288,8 +288,8 @@ def report(version: str, output: Path | None, prices: str | None, home: str | No
     It starts with the build time and cost, gate results and review results.
     """
     from corpus_assets.evidence.page import gates_section
-    from corpus_assets.inspect.canary import judgements_section
     from corpus_assets.inspect.cost import cost_section, load_prices
+    from corpus_assets.inspect.review import judgements_section
     from corpus_assets.session import open_home
     from corpus_assets.versions.pages import put_first
 

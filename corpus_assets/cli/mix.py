@@ -76,7 +76,8 @@ def mix(
     Lists tokens, shares and epochs of each group, computed from manifests; --set tries other
     weights. Exits with 1 if a group exceeds its allowed epochs.
     """
-    from corpus_assets.inspect.mix import differences, mix_source, write_plot
+    from corpus_assets.inspect.mix import differences, mix_source
+    from corpus_assets.inspect.mix_plot import write_plot
 
     if plot is not None and plot.suffix not in (".svg", ".html"):
         raise CorpusError(f"--plot {plot}: the name must end in .svg or .html")
@@ -221,8 +222,8 @@ def plan_tokens(
     Compares the need with the tokens of a version, and shows what is missing.
     """
     from corpus_assets.inspect.mix import mix_source, newest_version
-    from corpus_assets.shards.mixture_table import TOKENS_PER_PARAM, Demand, wanted
-    from corpus_assets.shards.mixture_table import plan_tokens as make_plan
+    from corpus_assets.shards.token_plan import TOKENS_PER_PARAM, Demand, wanted
+    from corpus_assets.shards.token_plan import plan_tokens as make_plan
 
     place = Home.resolve(home)
     ratio = tokens_per_param or TOKENS_PER_PARAM[regime]

@@ -93,7 +93,7 @@ def add(
     """
     from corpus_assets.graph.run import pin_snapshot
     from corpus_assets.ingest.crawl import Take, choose
-    from corpus_assets.ingest.snapshots import OpenPlace
+    from corpus_assets.ingest.snapshot_listing import OpenPlace
     from corpus_assets.inspect.snapshots import Book, make_entry, shown_bytes
     from corpus_assets.recipe.snapshots import add_snapshot, undo_add
     from corpus_assets.session import open_session

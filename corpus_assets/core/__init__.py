@@ -6,6 +6,7 @@ __all__ = [
     "earlier",
     "errors",
     "exchange",
+    "file_copies",
     "files",
     "home",
     "identity",

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
 from catalog.formats.canonical import canonical_json as canonical_json
 from catalog.formats.canonical import canonical_text
 from catalog.formats.canonical import digest as digest
-from catalog.formats.ids import check_name
+from catalog.formats.names import check_name
 from corpus_assets.core.errors import SourceError
 
 

@@ -1,5 +1,4 @@
-"""The lock: a recipe with every input and every calibration pinned by digest; and copies in the store
-of files that a recipe names.
+"""The lock: a recipe with every input and every calibration pinned by digest.
 
 A build under a lock resolves nothing from data: cutoffs, boilerplate lines, models, tokenizer
 and shard counts are the pinned files, which lie beside the lock in `calibrations/`.
@@ -12,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from corpus_assets.core.errors import RecipeError, SourceError
+from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings, canonical_json, digest
 from corpus_assets.core.store import Output, Store, sha256_hex
 
@@ -120,31 +119,3 @@ def check_inputs(lock: Lock, inputs: Mapping[str, tuple[PinnedFile, ...]]) -> No
                 f"the files of {name} are not those the lock pins; restore them, or use "
                 "--calibrations to take only the lock's calibrations"
             )
-
-
-# Copies of files that a recipe names, by digest: for versions, which are built again without the
-# recipe's folder, and for machines that do not have it.
-
-
-def kept_path(sha256: str) -> str:
-    return f"sources/files/{sha256}"
-
-
-def members_of(path: Path) -> list[tuple[Path, Path]]:
-    """List (folder that names start at, file) of a file, or of all files in a folder."""
-    if not path.is_dir():
-        return [(path.parent, path)]
-    return [(path, file) for file in sorted(path.rglob("*")) if file.is_file()]
-
-
-def keep_file(store: Store, file: Path, name: str, sha256: str) -> PinnedFile:
-    """Copy a file into the store, unless its content is there."""
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise SourceError(f"{file} cannot be read: {error.strerror}; put it back") from error
-    if sha256_hex(data) != sha256:
-        raise SourceError(f"{file} was changed during the build; run the same command again")
-    if not store.exists(kept_path(sha256)):
-        store.write(kept_path(sha256), data)
-    return PinnedFile(name=name, bytes=len(data), sha256=sha256)

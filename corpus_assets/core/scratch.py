@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from catalog.formats.store import make_folder
+from catalog.formats.private_files import make_folder
 from corpus_assets.core.home import Home
 
 SCRATCH = "scratch"

@@ -18,16 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from catalog.formats.store import (
-    AGAIN,
-    RETRIES,
-    is_temporary,
-    leftovers,
-    make_folder,
-    private,
-    relative_path,
-)
+from catalog.formats.private_files import make_folder, private
+from catalog.formats.store import AGAIN, RETRIES, relative_path
 from catalog.formats.store import Store as Reader
+from catalog.formats.temporary_files import is_temporary, leftovers
 from corpus_assets.core.errors import StoreAway, StoreError
 
 MAX_OBJECT_BYTES = 5 << 30  # of one PUT, on Amazon's servers and others

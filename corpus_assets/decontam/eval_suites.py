@@ -1,14 +1,14 @@
-"""Places that are known to hold a benchmark: their documents go, whatever their text.
+"""Evaluation suites: the files that hold benchmark items, and which of their fields say what.
 
-A mirror of a benchmark's repository holds its answers, tests and discussions as well, in forms
-that no search for questions finds. Places are told from a document's key alone, so a longer list
-recomputes no text.
+A suite is JSON lines (plain, gzip, zstd) or Parquet. The plain form of a recipe names files whose
+records have `id`, `benchmark`, `text` and `answer`; an entry with settings maps other names, as
+benchmarks are published. A record that cannot be read is an error with file and line: a suite
+with a hole would let exactly those items through that nobody looks at again.
 """
 
 import io
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,113 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, field_validator, model_validator
 
-from corpus_assets.core.errors import RecipeError, SourceError
+from corpus_assets.core.errors import SourceError
 from corpus_assets.core.identity import Settings
-from corpus_assets.core.urls import Blocklist, address_of
-
-REASON = "holds_benchmark"
-
-REPOSITORY = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
-
-
-class ExclusionSettings(Settings):
-    """Hosts, addresses and repositories."""
-
-    hosts: tuple[str, ...] = Field(default=(), description="with all their subdomains")
-    url_prefixes: tuple[str, ...] = Field(
-        default=(), description="whole path segments: `example.org/data` leaves `/database` alone"
-    )
-    repositories: tuple[str, ...] = Field(
-        default=(),
-        description="`owner/name` of a repository, found as two path segments of an address or "
-        "of a source file's key, on any host, in any case",
-    )
-
-    @field_validator("hosts")
-    @classmethod
-    def _are_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        try:
-            Blocklist(value)
-        except RecipeError as error:
-            raise ValueError(str(error)) from error
-        return value
-
-    @field_validator("url_prefixes")
-    @classmethod
-    def _are_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for prefix in value:
-            if _prefix_key(prefix) is None:
-                raise ValueError(f"{prefix!r} is not a URL; write it like example.org/data")
-        return value
-
-    @field_validator("repositories")
-    @classmethod
-    def _are_repositories(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            if not REPOSITORY.fullmatch(name):
-                raise ValueError(f"{name!r} is not a repository; write it like owner/name")
-        return value
-
-    def __bool__(self) -> bool:
-        return bool(self.hosts or self.url_prefixes or self.repositories)
-
-
-def _prefix_key(prefix: str) -> str | None:
-    address = address_of(prefix if "://" in prefix else f"http://{prefix}")
-    return None if address is None else address.key.rstrip("/")
-
-
-class Exclusions:
-    """All places of a recipe's suites, by benchmark or number of the suite."""
-
-    def __init__(self, places: Mapping[str, ExclusionSettings]) -> None:
-        self._places = [
-            (
-                name,
-                Blocklist(settings.hosts),
-                tuple((_prefix_key(prefix) or "", prefix) for prefix in settings.url_prefixes),
-                tuple((f"/{repo.lower()}/", repo) for repo in settings.repositories),
-            )
-            for name, settings in places.items()
-            if settings
-        ]
-
-    def __bool__(self) -> bool:
-        return bool(self._places)
-
-    def match(self, key: str, host: str | None) -> str | None:
-        """`BENCHMARK: place` for a document that stands in one, the first in recipe order."""
-        plain = re.split(r"\)/|:", key, maxsplit=1)[-1].partition("?")[0].lower()
-        path = f"/{plain.removesuffix('/')}/".replace(".git/", "/")
-        for name, hosts, prefixes, repositories in self._places:
-            found = hosts.match(host) if host else None
-            for start, prefix in prefixes if found is None else ():
-                if key.startswith(start) and key[len(start) : len(start) + 1] in ("", "/", "?"):
-                    found = prefix
-                    break
-            for segments, repository in repositories if found is None else ():
-                if segments in path:
-                    found = repository
-                    break
-            if found is not None:
-                return f"{name}: {found}"
-        return None
-
-    def matches(self, documents: pa.Table) -> dict[int, str]:
-        """Row -> place, for the documents (url_key, host) of a part. About a microsecond each."""
-        if not self._places:
-            return {}
-        columns = (documents[name].to_pylist() for name in ("url_key", "host"))
-        found = ((row, self.match(*names)) for row, names in enumerate(zip(*columns, strict=True)))
-        return {row: place for row, place in found if place is not None}
-
-
-# Evaluation suites: the files that hold benchmark items, and which of their fields say what.
-#
-# A suite is JSON lines (plain, gzip, zstd) or Parquet. The plain form of a recipe names files whose
-# records have `id`, `benchmark`, `text` and `answer`; an entry with settings maps other names, as
-# benchmarks are published. A record that cannot be read is an error with file and line: a suite
-# with a hole would let exactly those items through that nobody looks at again.
+from corpus_assets.decontam.source_exclusions import ExclusionSettings
 
 BUFFER_BYTES = 1 << 16
 MAX_LINE_BYTES = 1 << 28

@@ -24,8 +24,7 @@ from corpus_assets.core.shuffle import Gather, Tables
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import LOOKUP_ROWS, Each, Task, TaskContext, count, part_label, values
-from corpus_assets.decontam import contamination, eval_index, judgements
-from corpus_assets.decontam import eval_suites as source_exclusions
+from corpus_assets.decontam import contamination, eval_index, judgements, source_exclusions
 from corpus_assets.decontam import verdicts as verdict_rules
 from corpus_assets.decontam.contamination import REASON, ScanSettings, scan
 from corpus_assets.decontam.embedders import load_embedder
@@ -36,10 +35,11 @@ from corpus_assets.decontam.eval_index import (
     load_eval_index,
     parse_eval_index,
 )
-from corpus_assets.decontam.eval_suites import EvalSuite, Exclusions, ExclusionSettings, read_suites
+from corpus_assets.decontam.eval_suites import EvalSuite, read_suites
 from corpus_assets.decontam.judgements import as_table, of_table, read_judgements
 from corpus_assets.decontam.paraphrases import Paraphrases, ParaphraseScan
 from corpus_assets.decontam.planner import DecontamPlanner
+from corpus_assets.decontam.source_exclusions import Exclusions, ExclusionSettings
 from corpus_assets.decontam.verdicts import (
     CUT,
     HELD_BACK,

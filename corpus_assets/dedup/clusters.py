@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.schemas import CLUSTER_MEMBERS, DOC_ID
 from corpus_assets.dedup.kernels.buckets import compare_sketches, group, settle, star_pairs
-from corpus_assets.dedup.kernels.components import roots, union_equal
+from corpus_assets.dedup.kernels.union_find import roots, union_equal
 from corpus_assets.dedup.settings import ClusterSettings
 from corpus_assets.text.minhash import BINS
 

@@ -27,9 +27,9 @@ import pyarrow.compute as pc
 from corpus_assets.core.exchange import Data, range_name
 from corpus_assets.core.schemas import CLUSTER_MEMBERS
 from corpus_assets.dedup.clusters import MEMBERS, HeldRows, SketchedRows, find_clusters
-from corpus_assets.dedup.kernels.components import (
+from corpus_assets.dedup.kernels.components import RANGES, number_batches
+from corpus_assets.dedup.kernels.packed_keys import (
     PACKED_CHUNKS,
-    RANGES,
     count_kept,
     count_packed,
     equal_pairs,
@@ -37,13 +37,13 @@ from corpus_assets.dedup.kernels.components import (
     join_inside,
     lowest_outside,
     move_outside,
-    number_batches,
     pack_kept,
     place_packed,
     place_rows,
-    roots,
 )
+from corpus_assets.dedup.kernels.union_find import roots
 from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
+from corpus_assets.dedup.spill import unnamed_file, write_at
 from corpus_assets.dedup.window import (
     BATCH_ROWS,
     RowSpill,
@@ -51,8 +51,6 @@ from corpus_assets.dedup.window import (
     checked_keys,
     key_tables,
     runs,
-    unnamed_file,
-    write_at,
 )
 from corpus_assets.text.hashing import GOLDEN
 from corpus_assets.text.minhash import BINS

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from catalog.formats.store import make_folder
+from catalog.formats.private_files import make_folder
 from corpus_assets.core.home import Home
 from corpus_assets.recipe.load import shipped_file
 

@@ -30,7 +30,7 @@ from corpus_assets.scrub.texts import SCRUBBED
 from corpus_assets.select.stage import SELECTION
 from corpus_assets.session import Session
 from corpus_assets.tokenizer.stage import TOKENIZER
-from corpus_assets.versions.statistics import DRIFT_CHECKS, drift_checks
+from corpus_assets.versions.drift import DRIFT_CHECKS, drift_checks
 
 LOSS_CHECKS = {
     "losses": "Cutting repeated lines and passages empties no document, and takes no more of a "

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from catalog.formats.store import make_folder, private
+from catalog.formats.private_files import make_folder, private
 from corpus_assets.build import CORPUS_VERSION, Step
 from corpus_assets.core.store import sha256_hex
 from corpus_assets.session import Session
@@ -23,7 +23,7 @@ class DagsterRuns:
         self._config = {key: value for key, value in (config or {}).items() if value}
 
     def knows(self, session: Session, version: Version) -> bool:
-        """Return whether a version, with this content, was recorded."""
+        """Whether a version, with this content, was recorded."""
         note = _note(session, version)
         return note.exists() and note.read_text() == sha256_hex(version.manifest_bytes)
 

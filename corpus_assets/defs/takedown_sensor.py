@@ -34,7 +34,7 @@ from corpus_assets.core.store import Store
 from corpus_assets.defs.build import InStep, Underway, chained, run_step, step_ops
 from corpus_assets.defs.links import certificate_links
 from corpus_assets.defs.resources import CorpusResource, takedown_tags
-from corpus_assets.recipe.recipe import TakedownSettings
+from corpus_assets.recipe.operations import TakedownSettings
 from corpus_assets.session import open_home
 from corpus_assets.takedown.run import (
     CERTIFICATES,

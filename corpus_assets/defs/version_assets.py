@@ -16,10 +16,10 @@ from corpus_assets.defs.partitions import EVERY, VERSIONS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.graph.checks import CheckOutcome, check_version
 from corpus_assets.session import Session, open_home
+from corpus_assets.versions.funnel import Step, funnel
 from corpus_assets.versions.gates import release_if_passed
 from corpus_assets.versions.pages import as_image, forest_plot
 from corpus_assets.versions.publish import publish
-from corpus_assets.versions.statistics import Step, funnel
 from corpus_assets.versions.version import Version, make_version
 
 Result = dg.MaterializeResult

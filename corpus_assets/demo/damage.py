@@ -9,7 +9,7 @@ import re
 import struct
 import zlib
 
-from corpus_assets.demo.compose import Draw
+from corpus_assets.demo.draw import Draw
 
 _LEGACY = {"de": "windows-1252", "fr": "iso-8859-1", "es": "iso-8859-1", "ja": "shift_jis"}
 _CODEC = {"windows-1252": "cp1252", "iso-8859-1": "latin-1", "shift_jis": "cp932"}

@@ -17,7 +17,8 @@ from typing import Any
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.demo import plan
-from corpus_assets.demo.compose import Draw, compose, from_written
+from corpus_assets.demo.compose import compose, from_written
+from corpus_assets.demo.draw import Draw
 from corpus_assets.demo.library import Library, read_library
 from corpus_assets.demo.other_sources import (
     Row,

@@ -17,7 +17,8 @@ import zstandard
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.demo import plan
-from corpus_assets.demo.compose import Article, Draw, compose, jaccard
+from corpus_assets.demo.compose import Article, compose, jaccard
+from corpus_assets.demo.draw import Draw
 from corpus_assets.demo.library import EvalItem, Library, Program
 from corpus_assets.demo.plan import EXPECT, Entry
 from corpus_assets.demo.sites import AUTHORS

@@ -9,24 +9,16 @@ from dataclasses import replace
 from datetime import timedelta
 from urllib.parse import urlsplit
 
+from corpus_assets.demo.capture import Capture, Dress, copy_of, moment, page_text, site_phenomena
 from corpus_assets.demo.compose import (
     Article,
-    Draw,
     compose,
     fill,
     insert_sentences,
     jaccard,
     remove_paragraph,
 )
-from corpus_assets.demo.crawl import (
-    Capture,
-    Crawl,
-    Dress,
-    copy_of,
-    moment,
-    page_text,
-    site_phenomena,
-)
+from corpus_assets.demo.crawl import Crawl
 from corpus_assets.demo.damage import (
     break_markup,
     encode,
@@ -39,6 +31,7 @@ from corpus_assets.demo.damage import (
     redirect_page,
     too_large_page,
 )
+from corpus_assets.demo.draw import Draw
 from corpus_assets.demo.library import CORPUS_LANGUAGES, WRONG_LANGUAGES, EvalItem
 from corpus_assets.demo.sites import Site, day_in_words, sites_of, url_of
 from corpus_assets.demo.texts import (
@@ -196,7 +189,7 @@ COPIES: dict[str, Callable[[Crawl, int], None]] = {
 }
 
 
-# New pages with something planted in them, `count` times in a crawl.
+# New pages.
 
 Planter = Callable[[Crawl, int], None]
 

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from corpus_assets.demo.compose import Article, Draw, Paragraph, fill, insert_paragraph
+from corpus_assets.demo.compose import Article, Paragraph, fill, insert_paragraph
+from corpus_assets.demo.draw import Draw
 from corpus_assets.demo.library import EvalItem, Library
 from corpus_assets.demo.sites import AUTHORS, slug_of
 

@@ -3,8 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from corpus_assets.demo.compose import Article, Draw, from_written
-from corpus_assets.demo.crawl import Articles, Capture, Crawl, Dress
+from corpus_assets.demo.capture import Capture, Dress
+from corpus_assets.demo.compose import Article, from_written
+from corpus_assets.demo.crawl import Articles, Crawl
+from corpus_assets.demo.draw import Draw
 from corpus_assets.demo.library import Library
 from corpus_assets.demo.plan import (
     CORRUPT_AT,

@@ -47,7 +47,7 @@ from corpus_assets.decontam.eval_index import (
 )
 from corpus_assets.decontam.eval_suites import EvalSuite, SuiteFields, read_suites, records
 from corpus_assets.decontam.questions import find_questions
-from corpus_assets.ingest.documents import text_id_of
+from corpus_assets.ingest.document_names import text_id_of
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.text.characters import char_tables, nfkc

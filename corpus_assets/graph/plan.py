@@ -7,7 +7,7 @@ from catalog.db.rows import SnapshotRow
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import snapshots_of
-from corpus_assets.ingest.snapshots import is_as_pinned, refuse_absent
+from corpus_assets.ingest.snapshot_listing import is_as_pinned, refuse_absent
 
 CACHED = "cached"
 RUNS = "runs"

@@ -34,11 +34,9 @@ from corpus_assets.graph.engine.base import Engine
 from corpus_assets.graph.engine.tries import FailedTask, PartsFailed
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.reuse import with_reuse
-from corpus_assets.ingest.snapshots import (
-    SnapshotFiles,
-    list_snapshot_files,
-    with_site_files,
-)
+from corpus_assets.ingest.site_pins import with_site_files
+from corpus_assets.ingest.snapshot_listing import list_snapshot_files
+from corpus_assets.ingest.snapshots import SnapshotFiles
 
 TASKS_HELD = 512  # of those handed out last: their results are noted when they come
 

@@ -2,6 +2,7 @@
 
 __all__ = [
     "crawl",
+    "document_names",
     "documents",
     "entry",
     "extractor_training",
@@ -13,6 +14,8 @@ __all__ = [
     "locations",
     "originals",
     "purge",
+    "site_pins",
+    "snapshot_listing",
     "snapshots",
     "stage",
     "suppressions",

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
-from catalog.formats.ids import check_name
+from catalog.formats.names import check_name
 from corpus_assets.core.identity import Name, is_absent
 from corpus_assets.core.planner import AnyRecipe
 from corpus_assets.ingest.crawl import CrawlSettings

@@ -27,7 +27,7 @@ from corpus_assets.ingest.gates import (
 from corpus_assets.ingest.planner import IngestPlanner
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets.ingest.site_files import SiteFileSettings, build_index, read_site_files
-from corpus_assets.ingest.snapshots import reading_params
+from corpus_assets.ingest.source_reading import reading_params
 
 CATEGORY = "blocked_categories/"
 FILES_PER_TASK = 64

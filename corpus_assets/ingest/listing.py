@@ -1,118 +1,15 @@
-"""List the files of a snapshot, on this machine or on a server, and pin them."""
+"""What a snapshot consists of on this machine: its files, pinned by size and SHA-256."""
 
-import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterator
 from glob import has_magic
 from pathlib import Path
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.core.identity import digest
-from corpus_assets.ingest.extract import decode
-from corpus_assets.ingest.fetch import Fetcher, pin_file, shown
 from corpus_assets.ingest.formats import FORMATS, format_of, refuse_formats
-from corpus_assets.ingest.gates import (
-    MAX_LICENCE_BYTES,
-    UNKNOWN_LICENCE,
-    detect_licences,
-    folder_licence,
-    is_licence_file,
-)
-from corpus_assets.ingest.records import (
-    SourceFile,
-    SourceMember,
-    file_sha256,
-    local_path,
-    open_source,
-)
+from corpus_assets.ingest.records import SourceFile, file_sha256, local_path
 from corpus_assets.ingest.source import SourceSpec
-
-# Parts of a folder of many small files: neighbours in the order of their names, up to a bound.
-#
-# Of a code tree each file's licence is settled here, from the nearest licence file above it, and
-# pinned with the file. So a file's licence does not hang on which part, or which document, its
-# licence file became.
-
-
-def group_files(spec: SourceSpec, base: str, names: Sequence[str]) -> list[SourceFile]:
-    """Group the files of a folder into numbered parts; `names` are sorted. Reads every file once."""
-    licences: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
-    sizes: dict[str, tuple[int, str]] = {}
-    for name in names:
-        _check_name(name)
-        size, sha256, licence_ids = _read(
-            f"{base}/{name}", format_of(spec.format).is_code and is_licence_file(name)
-        )
-        sizes[name] = (size, sha256)
-        if licence_ids is not None:
-            folder, _, file = name.rpartition("/")
-            licences.setdefault(folder, []).append((file, licence_ids))
-    expressions = {
-        folder: folder_licence(files) or UNKNOWN_LICENCE for folder, files in licences.items()
-    }
-    members = (
-        SourceMember(name, *sizes[name], licence=_nearest(name, expressions)) for name in names
-    )
-    groups = _bounded(members, spec.files_per_part, spec.bytes_per_part)
-    return [_part(number, base, group) for number, group in enumerate(groups)]
-
-
-def _part(number: int, base: str, members: Sequence[SourceMember]) -> SourceFile:
-    return SourceFile(
-        name=f"files-{number:05d}",
-        uri=base,
-        size=sum(member.size for member in members),
-        sha256=digest([[m.name, m.sha256, m.licence] for m in members]),
-        members=tuple(members),
-    )
-
-
-def _bounded(
-    members: Iterable[SourceMember], max_files: int, max_bytes: int
-) -> Iterator[list[SourceMember]]:
-    group: list[SourceMember] = []
-    size = 0
-    for member in members:
-        if group and (len(group) >= max_files or size + member.size > max_bytes):
-            yield group
-            group, size = [], 0
-        group.append(member)
-        size += member.size
-    if group:
-        yield group
-
-
-def _nearest(name: str, expressions: dict[str, str]) -> str | None:
-    """Return what the nearest licence file says; one that nobody knows hides those above it."""
-    folder = name
-    while folder:
-        folder = folder.rpartition("/")[0]
-        if folder in expressions:
-            return expressions[folder]
-    return None
-
-
-def _read(uri: str, may_hold_licence: bool) -> tuple[int, str, tuple[str, ...] | None]:
-    """Size and digest of a file, and the licences in it; None where it is no licence file."""
-    if not may_hold_licence:
-        return (*file_sha256(uri), None)
-    with open_source(uri) as stream:
-        data = stream.read(MAX_LICENCE_BYTES + 1)
-    if len(data) > MAX_LICENCE_BYTES:
-        return (*file_sha256(uri), ())
-    return len(data), hashlib.sha256(data).hexdigest(), detect_licences(decode(data).text or "")
-
-
-def _check_name(name: str) -> None:
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError as error:
-        shown = name.encode("utf-8", "replace").decode()
-        raise SourceError(f"{shown}: the file's name is not UTF-8; rename it") from error
-
-
-# What a snapshot consists of: its files, pinned by size and SHA-256.
+from corpus_assets.ingest.source_groups import group_files
 
 VERSION = 1
 
@@ -212,53 +109,3 @@ def _looked_for(location: str, format: str) -> str:
     if has_magic(location) or not local_path(location).is_dir():
         return location
     return " or ".join(f"{location}/**/*{suffix}" for suffix in format_of(format).suffixes)
-
-
-# Snapshots that lie on a server without a crawl's layout: a file, or a prefix of a bucket.
-
-WILD = "*?["
-
-
-def list_remote(fetcher: Fetcher, location: str, format: str) -> list[SourceFile]:
-    """List the files at an address, sorted by name.
-
-    `s3://bucket/folder/` takes all files of the source's format below it, `s3://bucket/a/*.gz`
-    those that match; any other address is one file. Names are relative to the folder.
-    """
-    is_archive = format_of(format).is_web_archive  # other formats of such are refused by name
-    if location.startswith("s3://"):
-        key = location.removeprefix("s3://").partition("/")[2]
-        if any(sign in key for sign in WILD):
-            return _matching(fetcher, location, is_archive)
-        if not key or key.endswith("/"):
-            found = fetcher.listed(location)
-            refuse_formats(name for name, _ in found if is_archive and not _is_hidden(name))
-            return [
-                pin_file(fetcher, name, location.rstrip("/") + f"/{name}", stat)
-                for name, stat in found
-                if name.endswith(format_of(format).suffixes) and not _is_hidden(name)
-            ]
-    if any(sign in location for sign in WILD):
-        raise SourceError(
-            f"{shown(location)}: patterns work for folders and s3:// only; name a file"
-        )
-    name = location.rstrip("/").rpartition("/")[2]
-    refuse_formats([name] if is_archive else [])
-    return [pin_file(fetcher, name, location, fetcher.stat(location))]
-
-
-def _matching(fetcher: Fetcher, location: str, is_archive: bool) -> list[SourceFile]:
-    first = min(location.index(sign) for sign in WILD if sign in location)
-    folder = location[:first].rpartition("/")[0] + "/"
-    pattern = location.removeprefix(folder)
-    found = [
-        (name, stat)
-        for name, stat in fetcher.listed(folder)
-        if fnmatchcase(name, pattern) and name.count("/") == pattern.count("/")
-    ]
-    refuse_formats(name for name, _ in found if is_archive)
-    return [pin_file(fetcher, name, f"{folder}{name}", stat) for name, stat in found]
-
-
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith(".") for part in name.split("/"))

@@ -19,7 +19,7 @@ DEMO = "demo://"
 
 
 def is_demo(location: str) -> bool:
-    """Return whether a location is inside the demo sources."""
+    """Whether a location is inside the demo sources."""
     return location.startswith(DEMO)
 
 

@@ -33,7 +33,7 @@ from pydantic import Field
 from corpus_assets.core.identity import Settings
 from corpus_assets.ingest.fetch import Opener, open_pinned
 from corpus_assets.ingest.formats import body_beginning, read_warc
-from corpus_assets.ingest.gates import robots, sites
+from corpus_assets.ingest.gates import path_rules, robots, site_index, site_rules
 from corpus_assets.ingest.records import RawRecord, SourceFile
 
 VERSION = 6
@@ -94,7 +94,7 @@ def read_site_files(
 
 
 def build_index(tables: Iterable[pa.Table], agents: Sequence[str]) -> tuple[bytes, bytes]:
-    """Return the files `sites.arrow` and `rules.arrow` of the index (`ingest.gates.sites`).
+    """Return the files `sites.arrow` and `rules.arrow` of the index (`ingest.gates.site_index`).
 
     1. Rows that are nobody's own file and that no redirect names are left out.
     2. Redirects that lead to no answer are left out.
@@ -119,7 +119,7 @@ def build_index(tables: Iterable[pa.Table], agents: Sequence[str]) -> tuple[byte
     place = np.searchsorted(table["file"], table["target"])
     numbers = np.where(table["target"] == 0, ranks.reshape(-1), -1 - place).astype(np.int32)
     rule_sets = [bodies[each] for each in used.tolist()]
-    return sites.write_index(table["file"], table["fetched"], numbers, rule_sets, agents)
+    return site_index.write_index(table["file"], table["fetched"], numbers, rule_sets, agents)
 
 
 def _with_targets(table: Columns) -> Columns:
@@ -129,7 +129,7 @@ def _with_targets(table: Columns) -> Columns:
     other = np.where(table["redirect_twin"] == file, 0, table["redirect_twin"])
     leads = redirect == 0
     target = np.zeros_like(redirect)
-    for _ in range(sites.MAX_REDIRECTS):
+    for _ in range(site_index.MAX_REDIRECTS):
         known = file[leads]
         target = np.where(np.isin(redirect, known), redirect, other)
         leads = (redirect == 0) | np.isin(target, known)
@@ -192,23 +192,23 @@ def _from_archive(
 def _answer(record: RawRecord, settings: SiteFileSettings) -> Iterator[SiteFile]:
     """Yield the row of a record; none for one without a web address."""
     url = record.url or ""
-    site = sites.site_of(url)
+    site = site_index.site_of(url)
     if site is None:
         return
     own = _own_kind(url)
-    kind = own or sites.ROBOTS
+    kind = own or site_rules.ROBOTS
     redirect = redirect_twin = 0
     if 300 <= (record.http_status or 0) < 400:
         target = urljoin(url, record.header("location"))
-        to = sites.site_of(target)
-        if to is None or (kind != sites.ROBOTS and _own_kind(target) != kind):
+        to = site_index.site_of(target)
+        if to is None or (kind != site_rules.ROBOTS and _own_kind(target) != kind):
             to, target = site, url  # leads nowhere
-        redirect, redirect_twin = (_file(kind, each, target) for each in (to, sites.twin(to)))
+        redirect, redirect_twin = (_file(kind, each, target) for each in (to, site_index.twin(to)))
     yield SiteFile(
         _file(kind, site, url),
         own is not None,
         _is_success(record),
-        sites.moment(record.fetched_at),
+        site_index.moment(record.fetched_at),
         redirect,
         redirect_twin,
         _rules_of_answer(record, kind, site, settings),
@@ -217,10 +217,10 @@ def _answer(record: RawRecord, settings: SiteFileSettings) -> Iterator[SiteFile]
 
 def _rules_of_answer(record: RawRecord, kind: str, site: str, settings: SiteFileSettings) -> bytes:
     if _is_success(record):
-        is_page = kind == sites.ROBOTS and not _holds_groups(record)
+        is_page = kind == site_rules.ROBOTS and not _holds_groups(record)
         return _rules(b"" if is_page else record.payload, kind, site, settings)
-    if (record.http_status or 0) >= 500 and kind == sites.ROBOTS:
-        return sites.to_bytes([[sites.DISALLOW_ALL]] * len(settings.agents), None, None)
+    if (record.http_status or 0) >= 500 and kind == site_rules.ROBOTS:
+        return site_rules.to_bytes([[site_rules.DISALLOW_ALL]] * len(settings.agents), None, None)
     return _rules(b"", kind, site, settings)
 
 
@@ -229,13 +229,13 @@ def _holds_groups(record: RawRecord) -> bool:
     url = record.url or ""
     own = _own_kind(url)
     if own is not None:
-        return own != sites.TDMREP
+        return own != site_rules.TDMREP
     return "robots" in url.lower() or "html" not in record.content_type.lower()
 
 
 def _own_kind(url: str) -> str | None:
     """Which of its host's own files an address is."""
-    return sites.PATHS.get("/" + url.partition("//")[2].partition("/")[2])
+    return site_rules.PATHS.get("/" + url.partition("//")[2].partition("/")[2])
 
 
 def _is_success(record: RawRecord) -> bool:
@@ -243,7 +243,7 @@ def _is_success(record: RawRecord) -> bool:
 
 
 def _file(kind: str, site: str, url: str) -> int:
-    return sites.file_hash(kind, site, robots.path_of(url).decode("ascii"))
+    return site_index.file_hash(kind, site, path_rules.path_of(url).decode("ascii"))
 
 
 def _from_folder(
@@ -251,27 +251,27 @@ def _from_folder(
 ) -> Iterator[SiteFile]:
     for member in file.members:
         host, _, name = member.name.rpartition("/")
-        kind = sites.FILE_NAMES.get(name)
-        site = sites.site_of(f"http://{host}/") if kind and host and "/" not in host else None
+        kind = site_rules.FILE_NAMES.get(name)
+        site = site_index.site_of(f"http://{host}/") if kind and host and "/" not in host else None
         if kind is None or site is None:
             continue
         whole = SourceFile(member.name, f"{file.uri}/{member.name}", member.size, member.sha256)
         with open_file(whole) as stream:
             content = stream.read(MAX_FILE_BYTES)
         rules = _rules(content, kind, site, settings)
-        path = next(path for path, each in sites.PATHS.items() if each == kind)
-        yield SiteFile(sites.file_hash(kind, site, path), True, True, 0, 0, 0, rules)
+        path = next(path for path, each in site_rules.PATHS.items() if each == kind)
+        yield SiteFile(site_index.file_hash(kind, site, path), True, True, 0, 0, 0, rules)
 
 
 def _rules(content: bytes, kind: str, site: str, settings: SiteFileSettings) -> bytes:
-    if kind == sites.TDMREP:
-        return sites.to_bytes(None, None, sites.tdmrep_rules(content, site))
-    if kind == sites.AI_TXT:
-        return sites.to_bytes(None, sites.ai_txt_rules(content, settings.agents), None)
-    return sites.to_bytes(
-        sites.robots_rules(content, settings.agents),
+    if kind == site_rules.TDMREP:
+        return site_rules.to_bytes(None, None, site_rules.tdmrep_rules(content, site))
+    if kind == site_rules.AI_TXT:
+        return site_rules.to_bytes(None, site_rules.ai_txt_rules(content, settings.agents), None)
+    return site_rules.to_bytes(
+        site_rules.robots_rules(content, settings.agents),
         None,
         None,
-        sites.usage_rules(content, settings.agents, settings.ai_agents),
-        sites.licence_lines(content),
+        site_rules.usage_rules(content, settings.agents, settings.ai_agents),
+        site_rules.licence_lines(content),
     )

@@ -1,12 +1,15 @@
-"""Snapshots: find what they consist of, pin it, and read the pinned files."""
+"""The pinned list of a snapshot's files: listed and hashed once, then frozen.
+
+A snapshot's list is made again only when the recipe points elsewhere or when names or sizes at its
+location changed; a file whose bytes changed under the same name and size is refused when it is read.
+"""
 
 import hashlib
 import json
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -16,36 +19,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from catalog.formats.places import located, portable
-from corpus_assets.core.errors import MissingInput, SourceError
+from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.store import Output, Store, damaged, sealed_json, unsealed
-from corpus_assets.core.task import Each, TaskContext, unnamed_file
-from corpus_assets.ingest.crawl import (
-    CrawlPlace,
-    CrawlSettings,
-    IndexSettings,
-    OnProgress,
-    Take,
-    choose,
-    pin_indexes,
-    read_indexed,
-    robots_path,
-)
-from corpus_assets.ingest.entry import SourcedRecipe, SourceEntry
-from corpus_assets.ingest.fetch import Opener, Reach, forget_cached, is_remote, open_pinned
-from corpus_assets.ingest.formats import format_of, read_records, refuse_formats
-from corpus_assets.ingest.gates import GateSettings
-from corpus_assets.ingest.listing import base_of, find_files, list_files, list_names, list_remote
-from corpus_assets.ingest.locations import DEMO, Locations
-from corpus_assets.ingest.records import RawRecord, SourceFile
-from corpus_assets.ingest.source import SourceSpec
-
-# The pinned list of a snapshot's files: listed and hashed once, then frozen.
-#
-# A snapshot is frozen. Its list is made anew only when the recipe points elsewhere or
-# when names or sizes at its location changed; a file whose bytes changed under the same name and
-# size is refused when it is read.
+from corpus_assets.core.task import Each, unnamed_file
+from corpus_assets.ingest.records import SourceFile
 
 
 @dataclass(frozen=True)
@@ -208,251 +187,3 @@ def _value(data: bytes, at: int, most: int = 1 << 12) -> tuple[Any, int]:
 
 
 _DECODER = json.JSONDecoder()
-
-
-# What a snapshot consists of, looked up where it lies: here, on a server, or in a crawl.
-#
-# A list that was pinned before is taken as it is where its location is still the same. Local
-# folders are looked at again (names and sizes); servers are not asked: each request for a file
-# names the pinned ETag, so a changed one is refused when it is read.
-
-
-def list_snapshot_files(
-    recipe: SourcedRecipe,
-    locations: Locations,
-    store: Store,
-    snapshot: str,
-    tell: OnProgress | None = None,
-) -> SnapshotFiles:
-    """List the snapshot's files with sizes and digests; the pinned list where it still holds."""
-    source = recipe.source_of(snapshot)
-    root = locations.home.root
-    known = load_snapshot_files(store, snapshot, root) if _is_pinned(store, snapshot) else None
-    if source.crawl is not None:
-        return _list_crawl(recipe, locations, store, source, source.crawl, snapshot, known, tell)
-    location = locations.resolve(source.snapshots[snapshot])
-    if not is_remote(location):
-        one_spelling = located(portable(location, root), root)  # as the pinned list has it
-        return _list_local(source, one_spelling, snapshot, known)
-    if known is not None and known.location == location:
-        return known
-    if format_of(source.format).is_folder:
-        raise SourceError(
-            f"snapshot {snapshot} of {source.name}: a folder of {source.format} files is read on "
-            "this machine only; copy it here"
-        )
-    with reach_of(source, locations, snapshot).fetcher() as fetcher:
-        files = list_remote(fetcher, location, source.format)
-    if not files:
-        raise SourceError(
-            f"snapshot {snapshot} of {source.name}: nothing to read at {location}; correct the "
-            "location in the recipe"
-        )
-    return SnapshotFiles(snapshot, location, tuple(files))
-
-
-def refuse_absent(recipe: SourcedRecipe, locations: Locations, snapshot: str) -> None:
-    """Refuse a snapshot that should lie on this machine and does not, without reading any file."""
-    source = recipe.source_of(snapshot)
-    stated = source.snapshots[snapshot]
-    is_elsewhere = source.crawl is not None or is_remote(stated)
-    if not is_elsewhere and not stated.startswith(DEMO):  # those are made when they are needed
-        find_files(source, locations.resolve(stated), snapshot)
-
-
-def is_as_pinned(recipe: SourcedRecipe, locations: Locations, store: Store, snapshot: str) -> bool:
-    """Whether the files of a pinned snapshot have the names and sizes of those that were pinned. No
-    file is read, and servers are not asked."""
-    source = recipe.source_of(snapshot)
-    stated = source.snapshots[snapshot]
-    if source.crawl is not None or is_remote(stated):
-        return True
-    if stated.startswith(DEMO) and not locations.home.demo_sources.exists():
-        return True  # those are made when they are needed
-    there = list_names(locations.resolve(stated), source.format)
-    known = load_snapshot_files(store, snapshot, locations.home.root)
-    return there == _names_of(known)
-
-
-def reach_of(source: SourceEntry, locations: Locations, snapshot: str) -> Reach:
-    """Return how the files of a source's snapshot are reached."""
-    if source.crawl is not None:
-        return Reach(source.crawl, locations.home.root, source.crawl.base)
-    return Reach(source.fetch, locations.home.root, locations.resolve(source.snapshots[snapshot]))
-
-
-@dataclass
-class OpenPlace:
-    """A crawl's place with its connections; use it in a `with` statement."""
-
-    settings: CrawlSettings
-    locations: Locations
-
-    def __enter__(self) -> CrawlPlace:
-        base = self.settings.base
-        if not is_remote(base):
-            base = f"{self.locations.resolve(base.rstrip('/'))}/"
-        settings = self.settings.model_copy(update={"base": base})
-        self._fetcher = Reach(settings, self.locations.home.root, base).fetcher()
-        return CrawlPlace(settings, self._fetcher)
-
-    def __exit__(self, *_: object) -> None:
-        self._fetcher.close()
-
-
-def _list_crawl(
-    recipe: SourcedRecipe,
-    locations: Locations,
-    store: Store,
-    source: SourceEntry,
-    settings: CrawlSettings,
-    snapshot: str,
-    known: SnapshotFiles | None,
-    tell: OnProgress | None,
-) -> SnapshotFiles:
-    crawl, take = source.snapshots[snapshot], settings.take_of(snapshot)
-    location = _crawl_location(settings, crawl, take, recipe.seed)
-    if known is not None and known.location == location:
-        return known
-    with OpenPlace(settings, locations) as place:
-        paths = choose(place.paths(crawl, settings.kind), take, recipe.seed)
-        files = place.pin(paths, tell)
-        robots = _robots(place, crawl, paths) if settings.robots else []
-        indexes: tuple[Output, ...] = ()
-        if settings.index is not None:
-            indexes = pin_indexes(place, settings.index, crawl, files, locations, store)
-    return SnapshotFiles(snapshot, location, tuple(files), tuple(robots), indexes)
-
-
-def _robots(place: CrawlPlace, crawl: str, paths: list[str]) -> list[SourceFile]:
-    """Return the robots.txt records beside the chosen files, as far as the crawl has them."""
-    listed = set(place.paths(crawl, "robotstxt"))
-    wanted = dict.fromkeys(robots_path(path) for path in paths)
-    return place.pin([path for path in wanted if path in listed])
-
-
-def _crawl_location(settings: CrawlSettings, crawl: str, take: Take, seed: int) -> str:
-    """Where and how a crawl's list was made: another answer asks the server again."""
-    how = {"kind": settings.kind, "robots": settings.robots, "seed": seed, **take.identity()}
-    if settings.index is not None:
-        how["index"] = settings.index.location
-    return f"{settings.base}crawl-data/{crawl}/ {canonical_json(how).decode()}"
-
-
-def _list_local(
-    source: SourceEntry, location: str, snapshot: str, known: SnapshotFiles | None
-) -> SnapshotFiles:
-    if (
-        known is not None
-        and known.location == location
-        and list_names(location, source.format) == _names_of(known)
-    ):
-        return known
-    return SnapshotFiles(snapshot, location, tuple(list_files(source, location, snapshot)))
-
-
-def _names_of(known: SnapshotFiles) -> list[tuple[str, int]]:
-    return [(each.name, each.size) for file in known.files for each in file.members or (file,)]
-
-
-def _is_pinned(store: Store, snapshot: str) -> bool:
-    return store.exists(f"sources/{snapshot}.json")
-
-
-# The robots.txt, ai.txt and tdmrep.json of a snapshot's sites, pinned with its files.
-
-_FOLDER = SourceSpec(name="site-files", format="code")  # all files, many to a part
-_ARCHIVE = SourceSpec(name="site-files", format="warc")
-
-
-def with_site_files(
-    pinned: SnapshotFiles, source: SourceEntry, locations: Locations
-) -> SnapshotFiles:
-    """Add the site files that a source names to its pinned files; a crawl's own stay as they are."""
-    named = source.site_files.get(pinned.snapshot)
-    if named is None:
-        return pinned if source.crawl is not None else replace(pinned, robots=())
-    location = locations.resolve(named)
-    if is_remote(location):
-        raise SourceError(f"site_files: {named} is on a server; copy the files here")
-    spec = _spec(location)
-    if not _still_there(pinned.robots, location, spec):
-        files = list_files(spec, location, pinned.snapshot)
-        pinned = replace(pinned, robots=tuple(files))
-    return pinned
-
-
-def _spec(location: str) -> SourceSpec:
-    names = [name for name, _ in list_names(location, "code")]
-    refuse_formats(names)
-    archives = [name for name in names if name.endswith(format_of("warc").suffixes)]
-    return _ARCHIVE if archives else _FOLDER
-
-
-def _still_there(pinned: Sequence[SourceFile], location: str, spec: SourceSpec) -> bool:
-    there = [(each.name, each.size) for file in pinned for each in file.members or (file,)]
-    here = base_of(location).resolve()
-    roots = {Path(file.uri) if file.members else Path(file.uri) / "." for file in pinned}
-    return there == list_names(location, spec.format) and all(
-        root == here or here in root.parents for root in roots
-    )
-
-
-# How a documents task reads its file where that is more than opening it: servers and indexes.
-#
-# Where a file lies and how it is fetched travels in a task's params, which are no identity. The
-# rows of a URL index are an input of the task, by their hash.
-
-INDEX = "url_index"
-
-
-def reading_params(
-    source: SourceEntry, locations: Locations, snapshot: str, file: SourceFile
-) -> dict[str, Any]:
-    """Return what a task needs to reach a file; nothing for one on this machine."""
-    if not is_remote(file.uri):
-        return {}
-    return {"reach": reach_of(source, locations, snapshot).params()}
-
-
-def index_settings(source: SourceEntry) -> dict[str, Any]:
-    """Return the rules of the URL index as settings of a documents task; none without an index."""
-    if source.crawl is None or source.crawl.index is None:
-        return {}
-    return {INDEX: source.crawl.index.identity()}
-
-
-def index_input(source: SourceEntry, pinned: SnapshotFiles, part: int) -> dict[str, Output]:
-    """Return the index rows of a part's file, where an index is used."""
-    return {INDEX: pinned.indexes[part]} if index_settings(source) else {}
-
-
-@contextmanager
-def open_records(
-    context: TaskContext, spec: SourceSpec, file: SourceFile, gates: GateSettings
-) -> Iterator[Iterator[RawRecord]]:
-    """Open the records of a task's file. The SHA-256 of one that was streamed is noted with the
-    result: the pin of a file on a server may be its ETag only."""
-    reach = Reach.of(context.param("reach")) if "reach" in context.task.params else None
-    if context.has(INDEX):
-        open_file = open_pinned if reach is None else partial(reach.open, exact=True)
-        yield _indexed(context, file, gates, open_file)
-        return
-    yield read_records(spec, file, gates.max_bytes, open_pinned if reach is None else reach.open)
-    if reach is not None and file.name in reach.sha256:
-        context.notes["source_sha256"] = reach.sha256[file.name]
-
-
-def forget_source(context: TaskContext) -> None:
-    """Remove the cached copy of a file of which an order takes something out."""
-    if "reach" in context.task.params:
-        reach = Reach.of(context.param("reach"))
-        forget_cached(reach, SourceFile(**context.param("file")))
-
-
-def _indexed(
-    context: TaskContext, file: SourceFile, gates: GateSettings, open_file: Opener
-) -> Iterator[RawRecord]:
-    settings = IndexSettings.model_validate(context.task.settings[INDEX])
-    with open_file(file) as stream:
-        yield from read_indexed(stream, file.name, file.size, context.table(INDEX), settings, gates)

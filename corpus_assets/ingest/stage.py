@@ -30,27 +30,27 @@ from corpus_assets.ingest.documents import SUPPRESSED, IngestSettings, ingest_pa
 from corpus_assets.ingest.extract import extractor_version
 from corpus_assets.ingest.gates import OPTED_OUT, TRAINING_DISALLOWED, sample_counts
 from corpus_assets.ingest.list_stages import category_files, list_inputs, url_lists
-from corpus_assets.ingest.planner import IngestPlanner
-from corpus_assets.ingest.purge import (
+from corpus_assets.ingest.part_results import (
     listed_orders,
     origin_of,
     part_task,
-    purge_part,
     remember,
     result_before,
     spelled_orders,
     standing_parts,
     under_orders,
 )
+from corpus_assets.ingest.planner import IngestPlanner
+from corpus_assets.ingest.purge import purge_part
 from corpus_assets.ingest.records import SourceFile
-from corpus_assets.ingest.snapshots import (
+from corpus_assets.ingest.source import SourceSpec
+from corpus_assets.ingest.source_reading import (
     forget_source,
     index_input,
     index_settings,
     open_records,
     reading_params,
 )
-from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
 
 EXTRACTION_MODEL = "documents.extraction.model"

@@ -3,17 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from catalog.formats.ids import check_name
+from catalog.formats.names import check_name
 from corpus_assets.core.errors import CorpusError, MissingInput, RecipeError
 from corpus_assets.core.home import Home
-from corpus_assets.core.stage import Scope
 from corpus_assets.core.store import Store, open_store
 from corpus_assets.graph.leases import collecting
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.crawl import CrawlPlace, CrawlSettings, Take, choose
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.locations import Locations
-from corpus_assets.ingest.snapshots import OpenPlace, forget_snapshot_files, load_snapshot_files
+from corpus_assets.ingest.snapshot_listing import OpenPlace
+from corpus_assets.ingest.snapshots import forget_snapshot_files
 from corpus_assets.recipe.load import find_recipe, load_recipe, parse_recipe
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.recipe.snapshots import (
@@ -21,14 +21,11 @@ from corpus_assets.recipe.snapshots import (
     add_snapshot,
     load_added,
     load_entries,
-    load_skipped,
     load_with_added,
     merge_added,
     remove_snapshot,
-    save_skipped,
 )
 from corpus_assets.session import open_home
-from corpus_assets.stages import STAGES
 
 
 @dataclass(frozen=True)
@@ -295,37 +292,3 @@ def shown_bytes(size: int | None) -> str:
             return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= 1024
     return f"{amount:.1f} TiB"
-
-
-# Files that cannot be read: a recipe is built without them.
-
-ANY_NUMBER = {"max_failed_parts": 1 << 40}
-"""Lets a recipe be loaded whatever is skipped: the bound is the build's affair."""
-
-
-def skip_failed(recipe: str, home: Home, stage: str | None, snapshot: str | None) -> list[str]:
-    """Skip the files of parts that are set aside, and set those aside no more; return their names."""
-    book = Book.open(recipe, home, dict(ANY_NUMBER))
-    _, registry = open_home(home)
-    found: dict[str, list[str]] = {}
-    for row in registry.failed_parts(stage, snapshot):
-        is_file = any(s.name == row.stage and s.scope is Scope.PART for s in STAGES)
-        if is_file and row.snapshot in book.recipe.snapshots:
-            files = load_snapshot_files(book.store, row.snapshot, home.root).files
-            found.setdefault(row.snapshot, []).append(files[row.part].name)
-    known = load_skipped(book.store, book.recipe.name)
-    for name, names in found.items():
-        save_skipped(book.store, book.recipe.name, name, {*known.get(name, ()), *names})
-    for name in found:
-        registry.forget_failed_parts(stage, name)
-    return [f"{name} {file}" for name, files in found.items() for file in sorted(set(files))]
-
-
-def unskip_files(recipe: str, home: Home, snapshot: str | None) -> int:
-    """Let files be read again that were skipped by command; return how many."""
-    book = Book.open(recipe, home, dict(ANY_NUMBER))
-    skipped = load_skipped(book.store, book.recipe.name)
-    chosen = [name for name in skipped if snapshot in (None, name)]
-    for name in chosen:
-        save_skipped(book.store, book.recipe.name, name, ())
-    return sum(len(skipped[name]) for name in chosen)

@@ -8,6 +8,7 @@ __all__ = [
     "languages",
     "ngram_counts",
     "ngram_file",
+    "ngram_perplexity",
     "ngram_score",
-    "ngram_texts",
+    "ngram_units",
 ]

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.text.bytes import byte_kernel
+from corpus_assets.text.byte_search import byte_kernel
 from corpus_assets.text.compiled import kernel
 from corpus_assets.text.hashing import fnv1a, mix_all
 

@@ -150,8 +150,7 @@ def model_digest(path: Path) -> str:
     return digest([[file.relative_to(path).as_posix(), file_digest(file)] for file in inside])
 
 
-# Adding a model. All of its folder is written under another name and renamed, and a rename never
-# takes the place of a folder that is not empty: of two that add at once, one does.
+# Adding a model.
 
 PIN, CONTENT = "model.json", "model"
 
@@ -166,7 +165,9 @@ def add_model(
     """Put a model under a name, and say whether it was not there yet.
 
     `fill` writes the file or folder to the path that it is given; what it wrote must have the
-    digest `sha256`. Nothing is written where a model of that name and digest is there.
+    digest `sha256`. Nothing is written where a model of that name and digest is there. The folder is
+    written under another name and renamed, and a rename never takes the place of a folder that is
+    not empty: of two that add at once, one does.
     """
     if NAME.fullmatch(name) is None or name in MODELS:
         raise ModelError(

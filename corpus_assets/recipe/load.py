@@ -1,4 +1,4 @@
-"""Reading recipes: a YAML file, what `--set` and fallbacks change in it, and mistakes told.
+"""Finding and reading recipes: a YAML file, what `--set` and fallbacks change in it, and mistakes told.
 
 A mistake gives one line that names the file, the key and what is expected there.
 """
@@ -195,7 +195,7 @@ def _names(settings: type[Settings]) -> frozenset[str]:
     return frozenset({settings.__name__}).union(*below)
 
 
-# Recipes by path, or by the name of one that ships with the project.
+# Finding a recipe.
 
 
 def find_recipe(name: str) -> Path:

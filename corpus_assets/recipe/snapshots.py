@@ -8,7 +8,7 @@ it again.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from corpus_assets.core.store import Store
 from corpus_assets.ingest.crawl import Take
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.recipe.recipe import Recipe
+from corpus_assets.recipe.skipped_files import load_skipped, merge_skipped
 
 
 class AddedSnapshot(Settings):
@@ -127,34 +128,3 @@ def merge_added(raw: dict[str, Any], added: Iterable[AddedSnapshot]) -> None:
 
 def _path(recipe: str, snapshot: str) -> str:
     return f"snapshots/{recipe}/{snapshot}.json"
-
-
-# Files of snapshots that are skipped, by command: `skipped/RECIPE/SNAPSHOT.json` in the store. A
-# session puts them into `skip_files` of their sources, where a recipe's own stand.
-
-
-def load_skipped(store: Store, recipe: str) -> dict[str, tuple[str, ...]]:
-    """Return the names of skipped files by snapshot."""
-    found = {}
-    for path in store.list(f"skipped/{recipe}"):
-        snapshot = path.rpartition("/")[2].removesuffix(".json")
-        found[snapshot] = tuple(json.loads(store.read(path)))
-    return found
-
-
-def save_skipped(store: Store, recipe: str, snapshot: str, names: Iterable[str]) -> None:
-    """Replace the list of a snapshot's skipped files; none are forgotten."""
-    path, listed = f"skipped/{recipe}/{snapshot}.json", sorted(set(names))
-    if listed:
-        store.write(path, canonical_json(listed))
-    else:
-        store.delete(path)
-
-
-def merge_skipped(raw: dict[str, Any], skipped: Mapping[str, Iterable[str]]) -> None:
-    """Put skipped files into a recipe as it was read, still plain values."""
-    for source in raw.get("sources") or ():
-        snapshots = source.get("snapshots") if isinstance(source, dict) else None
-        for snapshot in (name for name in skipped if name in (snapshots or ())):
-            own = source.setdefault("skip_files", {})
-            own[snapshot] = sorted({*own.get(snapshot, ()), *skipped[snapshot]})

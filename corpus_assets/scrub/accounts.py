@@ -3,7 +3,7 @@
 import re
 
 from corpus_assets.scrub.check_digits import luhn, mod_97
-from corpus_assets.scrub.kernels.candidates import MIXED
+from corpus_assets.scrub.kernels.triggers import MIXED
 from corpus_assets.scrub.rule import (
     HEAD_OR_VALUE,
     TAIL,

@@ -88,7 +88,7 @@ def weighted(digits: bytes, weights: Sequence[int], modulus: int) -> int:
 
 
 def is_date(year: int, month: int, day: int) -> bool:
-    """Return a day of the calendar; a year of two digits is of either century."""
+    """Whether this is a day of the calendar; a year of two digits is of either century."""
     if not 1 <= month <= 12 or not 1 <= day <= 31:
         return False
     if month == 2:

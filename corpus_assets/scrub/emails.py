@@ -8,7 +8,7 @@ where brackets say so; without them, words alone would be guessing.
 
 import re
 
-from corpus_assets.scrub.kernels.candidates import AT, MARK
+from corpus_assets.scrub.kernels.triggers import AT, MARK
 from corpus_assets.scrub.rule import Rule, Span
 
 _WIDE = rb"[\xc3-\xd3][\x80-\xbf]"  # U+00C0 to U+04FF

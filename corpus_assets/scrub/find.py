@@ -12,14 +12,14 @@ from itertools import pairwise
 import numpy as np
 
 from corpus_assets.scrub import accounts, emails, ip_addresses, keys, national_ids, phones
-from corpus_assets.scrub.kernels.candidates import (
+from corpus_assets.scrub.kernels.candidates import find_places
+from corpus_assets.scrub.kernels.triggers import (
     DETAIL,
     DOC,
     PLACE,
     TRIGGER,
     VALUE,
     byte_classes,
-    find_places,
     marks_of,
 )
 from corpus_assets.scrub.rule import Rule

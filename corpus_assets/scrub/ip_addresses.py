@@ -17,7 +17,7 @@ import ipaddress
 import re
 from itertools import pairwise
 
-from corpus_assets.scrub.kernels.candidates import HEX, QUAD
+from corpus_assets.scrub.kernels.triggers import HEX, QUAD
 from corpus_assets.scrub.rule import Rule, Span
 
 # What may touch an address is ASCII only: in Chinese or Japanese no space stands around it.

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from corpus_assets.scrub.emails import SPELLED_AT
-from corpus_assets.scrub.kernels.candidates import MARK, NUMBER, VALUE
+from corpus_assets.scrub.kernels.triggers import MARK, NUMBER, VALUE
 from corpus_assets.scrub.rule import Rule, Span, leads
 
 MAX_KEY_BYTES = 20_000

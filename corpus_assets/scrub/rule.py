@@ -1,6 +1,6 @@
 """What a rule of personal data is.
 
-A rule names where it can begin (a trigger of `scrub.kernels.candidates`), what it looks like (a
+A rule names where it can begin (a trigger of `scrub.kernels.triggers`), what it looks like (a
 regular expression over UTF-8 bytes, every repetition of it bounded) and what must be true of a
 match (its check). A rule finds what scanning a text from left to right would: at each place where
 the expression matches and the check agrees, the text is taken and the scan goes on behind it.
@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from corpus_assets.scrub.kernels.candidates import NUMBER, lead
+from corpus_assets.scrub.kernels.triggers import NUMBER, lead
 
 Span = tuple[int, int]
 Check = Callable[[bytes, re.Match[bytes]], Span | None]

@@ -440,7 +440,7 @@ class SelectionSettings(Settings):
         return tuple(rule for rule in self.rules[: asked[0]] if not _cutoffs_of(rule))
 
     def asks_for_cutoffs_of(self, other: "SelectionSettings") -> bool:
-        """Return whether cutoffs and tiers that were resolved for another selection fit this one."""
+        """Whether cutoffs and tiers that were resolved for another selection fit this one."""
         return (self.cutoffs, self.tiers) == (other.cutoffs, other.tiers)
 
     def signals(self) -> tuple[str, ...]:

@@ -8,9 +8,11 @@ __all__ = [
     "mixture",
     "mixture_table",
     "order",
-    "pack",
+    "route",
     "settings",
     "stage",
+    "token_plan",
+    "tokenizer_file",
     "tokens",
     "torch_dataset",
 ]

@@ -18,8 +18,9 @@ from catalog.formats.manifest import Group, Manifest, ShardRef
 from corpus_assets.core.errors import ShardError
 from corpus_assets.shards.kernels.draws import find_in_shards
 from corpus_assets.shards.manifest import load_manifest
+from corpus_assets.shards.mapped_shards import MappedShards, Opener
 from corpus_assets.shards.order import Order
-from corpus_assets.shards.reader import MappedShards, Opener, Segments, Shard, Tokens, segments_of
+from corpus_assets.shards.reader import Segments, Shard, Tokens, segments_of
 
 STATE_FORMAT = "corpus-assets/loader/1"
 

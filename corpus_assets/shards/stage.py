@@ -19,7 +19,7 @@ from corpus_assets.core.shuffle import Regroup
 from corpus_assets.core.stage import Calibration, Scope, Stage, part_stage
 from corpus_assets.core.store import read_output
 from corpus_assets.core.task import Each, Task, TaskContext, count
-from corpus_assets.shards import pack as route
+from corpus_assets.shards import route
 from corpus_assets.shards.format import build_shard, token_dtype
 from corpus_assets.shards.planner import ShardsPlanner
 from corpus_assets.shards.settings import PackSettings

@@ -14,7 +14,7 @@ from corpus_assets.models.fasttext_file import LABEL, FastTextModel, load_model
 from corpus_assets.models.fasttext_labels import identify, label_scores
 from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, model_path
 from corpus_assets.signals.kernels.spaced_words import spaced_words
-from corpus_assets.text.split import blank_texts
+from corpus_assets.text.blank_texts import blank_texts
 
 POSITIVE = "positive"
 NEGATIVE = "negative"

@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from corpus_assets.core.errors import ModelError
 from corpus_assets.signals.base import FOLDER, INSTALLED, SignalFamily, TextBatch, model_path
 from corpus_assets.signals.classifier import Name
-from corpus_assets.text.split import blank_texts
+from corpus_assets.text.blank_texts import blank_texts
 
 PLUG_INS = "corpus_assets.text_scorers"
 DECIMALS = 3

@@ -197,12 +197,12 @@ def to_bytes(table: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue())
 
 
-# Imports in the store: `imports/SHA256.json` says what lies there now, `imports/NOW.arrow`.
+# Imports in the store.
 
 
 @dataclass(frozen=True)
 class Import:
-    """An import as the store has it."""
+    """An import as the store has it: `imports/SHA256.json`, which names what is left of it now."""
 
     sha256: str  # as it was imported: its name in recipes
     name: str

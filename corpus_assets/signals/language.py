@@ -12,7 +12,7 @@ import pyarrow as pa
 from corpus_assets.models.fasttext_file import load_model
 from corpus_assets.models.languages import likely_languages
 from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
-from corpus_assets.text.split import blank_texts
+from corpus_assets.text.blank_texts import blank_texts
 
 DECIMALS = 4
 

@@ -42,17 +42,17 @@ from corpus_assets.core.lock import Lock
 from corpus_assets.core.store import Store
 from corpus_assets.core.store_s3 import S3Store
 from corpus_assets.evidence.pack import packed
-from corpus_assets.ingest.documents import text_id_of
+from corpus_assets.ingest.document_names import text_id_of
 from corpus_assets.ingest.snapshots import load_snapshot_files
 from corpus_assets.shards.export.check import exported_version
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.contents import UNKNOWN, Reader, around
 from corpus_assets.takedown.copies import held_documents, with_earlier
 from corpus_assets.takedown.places import DELETE, Places, StoredValue, stored_values
-from corpus_assets.versions.removed import NGRAM, DigestIndex
+from corpus_assets.versions.gram_digests import NGRAM, DigestIndex
 
 TELL_S = 30.0
-SHOWN_DOCUMENT = re.compile(rb'<article id="([0-9a-f]{32})"')  # as `inspect.canary` marks them
+SHOWN_DOCUMENT = re.compile(rb'<article id="([0-9a-f]{32})"')  # as `inspect.canary_page` marks them
 TAGS = re.compile(r"<[^>]{0,2000}>")
 ESCAPES = re.compile(r"\\(u[0-9a-fA-F]{4}|[nrtbf\"/\\])")
 PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " ", '"': '"', "/": "/", "\\": "\\"}

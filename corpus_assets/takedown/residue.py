@@ -1,7 +1,7 @@
 """Search what is still there for removed texts: exact copies and shared 13-grams.
 
 The removed texts are gone by then. They are known by their ids and by one-way digests of some
-of their 13-grams (`versions.removed`), which a certificate keeps, so the same search can be made
+of their 13-grams (`versions.gram_digests`), which a certificate keeps, so the same search can be made
 again at any time. Every live text, and every document decoded from a version's tokens, is
 searched. One that was scanned already (a final text that cleaning left as it was, tokens that spell
 it) is known by its digest and not scanned again.
@@ -25,12 +25,12 @@ from catalog.formats.manifest import Manifest
 from catalog.formats.shards import numpy_type
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import Store, open_store, read_checked
-from corpus_assets.ingest.documents import text_id_of
+from corpus_assets.ingest.document_names import text_id_of
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.home_search import Holder, HomeSearch, Tell, search_home
 from corpus_assets.text.codepoints import text_buffers
+from corpus_assets.versions.gram_digests import DigestIndex
 from corpus_assets.versions.published import published_manifest
-from corpus_assets.versions.removed import DigestIndex
 
 SHARE_WORTH_NAMING = 0.3
 """A text that holds this much of a removed one is reported, as a likely copy."""

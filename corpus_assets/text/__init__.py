@@ -3,6 +3,8 @@
 __all__ = [
     "batch",
     "blake2b",
+    "blank_texts",
+    "byte_search",
     "bytes",
     "characters",
     "codepoints",

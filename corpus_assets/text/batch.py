@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpus_assets.text import split
+from corpus_assets.text import raw_lines, split
 from corpus_assets.text.repetition import repeated_ngram_chars
 from corpus_assets.text.segment import segmented
 from corpus_assets.text.tokens import split_tokens
@@ -55,7 +55,7 @@ class Spans:
     @cached_property
     def occurrences(self) -> npt.NDArray[np.int64]:
         """int64[k]: how often the same span stands in the document."""
-        return split.occurrences(self.hashes, self.rows)
+        return raw_lines.occurrences(self.hashes, self.rows)
 
     @cached_property
     def tokens(self) -> "Spans":
@@ -154,7 +154,7 @@ class TextBatch:
     @cached_property
     def raw_lines(self) -> Spans:
         """Items of `text.split("\\n")`, blank ones too and not stripped: for dialects only."""
-        spans, rows = split.raw_lines(self.data, self.offsets, self.n_newlines)
+        spans, rows = raw_lines.raw_lines(self.data, self.offsets, self.n_newlines)
         return Spans(self.data, spans, rows)
 
     @cached_property

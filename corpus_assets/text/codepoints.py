@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpus_assets.text.bytes import byte_kernel
+from corpus_assets.text.byte_search import byte_kernel
 from corpus_assets.text.compiled import kernel
 
 
@@ -87,7 +87,7 @@ def last_code_point(data: Any, start: int, end: int) -> Any:
 
 @byte_kernel
 def is_space(point: int) -> bool:
-    """Return true for what `str.isspace` calls white space (a closed list since Unicode 6.3)."""
+    """Whether `str.isspace` calls it white space (a closed list since Unicode 6.3)."""
     if point < 0x80:
         return 9 <= point <= 13 or 28 <= point <= 32
     if point < 0x1680:

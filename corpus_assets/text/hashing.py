@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.text.bytes import byte_kernel
+from corpus_assets.text.byte_search import byte_kernel
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio, odd: multiples of it spread over all words."""

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.bytes import byte_kernel
+from corpus_assets.text.byte_search import byte_kernel
 from corpus_assets.text.characters import IGNORED
 from corpus_assets.text.codepoints import decode
 from corpus_assets.text.compiled import kernel

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.formats.ids import BANDS, MIN_AGREEING, PLACES, ROWS_PER_BAND, SKETCH_PREFIX
+from catalog.formats.sketches import BANDS, MIN_AGREEING, PLACES, ROWS_PER_BAND, SKETCH_PREFIX
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.text.characters import char_tables, nfkc
 from corpus_assets.text.codepoints import text_buffers

@@ -7,7 +7,8 @@ lengths of text are code points. Nothing overflows below 2**63 bytes a batch.
 The definitions, each equal to a line of Python:
 
 * word: an item of `text.split()`, that is, a run without Unicode white space;
-* line: a piece of `text.split("\n")`, stripped, where something is left after stripping;
+* line: a piece of `text.split("
+")`, stripped, where something is left after stripping;
 * paragraph: a run of such lines without a blank line between them, from the first
   character of its first line to the last character of its last line.
 
@@ -213,76 +214,3 @@ def mark_repeats(hashes: Hashes, rows: Ints) -> Bytes:
             else:
                 table[slot] = k
     return repeats
-
-
-# Lines as they stand in the text: neither stripped nor without the blank ones.
-#
-# Most published rules strip lines and leave blank ones out, and so does `text.split`; some of
-# the code that corpora were made with does not, and these spans are for its dialects.
-
-
-@kernel
-def raw_lines(data: Bytes, offsets: Ints, newlines: Ints) -> tuple[Ints, Ints]:
-    """`spans: int64[k, 3]` and `rows: int64[n + 1]`: the pieces of `text.split("\\n")`."""
-    n = offsets.shape[0] - 1
-    rows = np.zeros(n + 1, dtype=np.int64)
-    for d in range(n):
-        rows[d + 1] = rows[d] + newlines[d] + 1
-    spans = np.empty((rows[n], 3), dtype=np.int64)
-    for d in range(n):
-        k = rows[d]
-        start = offsets[d]
-        chars = 0
-        for at in range(offsets[d], offsets[d + 1]):
-            if data[at] == NEWLINE:
-                spans[k, START], spans[k, END], spans[k, CHARS] = start, at, chars
-                k += 1
-                start, chars = at + 1, 0
-            elif data[at] & 0xC0 != 0x80:
-                chars += 1
-        spans[k, START], spans[k, END], spans[k, CHARS] = start, offsets[d + 1], chars
-    return spans, rows
-
-
-@kernel
-def occurrences(hashes: Hashes, rows: Ints) -> Ints:
-    """int64[k]: how often the same hash stands in the same document."""
-    count = np.zeros(hashes.shape[0], dtype=np.int64)
-    largest = 0
-    for d in range(rows.shape[0] - 1):
-        largest = max(largest, rows[d + 1] - rows[d])
-    table = np.empty(table_size(largest), dtype=np.int64)
-    first = np.empty(largest, dtype=np.int64)
-    for d in range(rows.shape[0] - 1):
-        low, high = rows[d], rows[d + 1]
-        size = table_size(high - low)
-        table[:size] = -1
-        for k in range(low, high):
-            slot = np.int64(hashes[k] & np.uint64(size - 1))
-            while table[slot] >= 0 and hashes[table[slot]] != hashes[k]:
-                slot = (slot + 1) & (size - 1)
-            if table[slot] < 0:
-                table[slot] = k
-            first[k - low] = table[slot]
-            count[table[slot]] += 1
-        for k in range(low, high):
-            count[k] = count[first[k - low]]
-    return count
-
-
-# Which texts of a batch have no word: looks at each as far as its first character of one.
-
-
-@kernel
-def blank_texts(data: Bytes, offsets: Ints) -> npt.NDArray[np.bool_]:
-    """bool[n]: whether `text.split()` is empty."""
-    blank = np.ones(len(offsets) - 1, dtype=np.bool_)
-    for d in range(len(offsets) - 1):
-        at, end = offsets[d], offsets[d + 1]
-        while at < end:
-            point, width = decode(data, at, end)
-            if not is_space(point):
-                blank[d] = False
-                break
-            at += width
-    return blank

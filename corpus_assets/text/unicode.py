@@ -1,5 +1,6 @@
-"""Unicode 14 facts that the text kernels need, pinned here so that results outlive an upgrade.
+"""Unicode 14 facts that the text kernels need: letters, classes and scripts of characters.
 
+Pinned here so that results outlive an upgrade.
 Python's own tables follow the interpreter (3.11 has Unicode 14, 3.13 has 15.1); a signal that
 read them would change its bytes with the interpreter and without its version being raised.
 """
@@ -117,11 +118,9 @@ def sentence_terminals() -> npt.NDArray[np.int32]:
     return code_points(_SENTENCE_TERMINALS)
 
 
-# Classes of characters as Unicode 14 has them: digits, case, punctuation, symbols.
-#
-# Pinned for the reason given at the top. Each class is one bit of a byte, so that one
-# look-up of a code point answers all questions about it.
+# Classes of characters.
 
+# One bit of a byte each, so that one look-up of a code point answers all questions about it.
 LETTER, DIGIT, NUMERIC, UPPER, LOWER, PUNCTUATION, SYMBOL, MATHEMATICS = (1 << k for k in range(8))
 ALPHANUMERIC = LETTER | NUMERIC  # what `str.isalnum` says
 
@@ -276,13 +275,12 @@ def class_table() -> npt.NDArray[np.uint8]:
     return table[:N_CODE_POINTS]
 
 
-# Scripts of letters, as Unicode 14 assigns them; a letter of none of these is of script `other`.
-#
+# Scripts of letters.
+
+OTHER = 1  # a letter of none of these scripts; 0 is no letter
+
 # Marks, digits and punctuation belong to no script here: they are shared between scripts, and a
 # share of letters is what tells a language's script.
-
-OTHER = 1  # 0 is no letter
-
 _SCRIPTS = {
     "latin": """
 41-5A 61-7A AA BA C0-D6 D8-F6 F8-2B8 2E0-2E4 1D00-1D25 1D2C-1D5C 1D62-1D65 1D6B-1D77

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.text.bytes import above64, byte_kernel, load64, zeros_below
+from corpus_assets.text.byte_search import byte_kernel
+from corpus_assets.text.bytes import above64, load64, zeros_below
 from corpus_assets.text.characters import IGNORED, MARK, OWN_WORD, SEPARATOR, WORD
 from corpus_assets.text.codepoints import decode, is_pair, is_triple, pair, triple
 from corpus_assets.text.compiled import kernel

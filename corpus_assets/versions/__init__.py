@@ -1,14 +1,18 @@
 """Published versions: manifest, report, statistics, collection of what none uses."""
 
 __all__ = [
+    "benchmarks_found",
+    "cluster_changes",
+    "drift",
     "foreseen",
+    "funnel",
     "gates",
     "gc",
+    "gram_digests",
     "pages",
     "pins",
     "publish",
     "published",
     "removed",
-    "statistics",
     "version",
 ]

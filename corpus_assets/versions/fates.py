@@ -25,7 +25,7 @@ from corpus_assets.ingest.documents import SUPPRESSED
 from corpus_assets.signals.classifier import Label
 from corpus_assets.signals.page_notes import PageNotes
 from corpus_assets.signals.source_labels import SourceLabels
-from corpus_assets.versions.statistics import read_columns
+from corpus_assets.versions.funnel import read_columns
 
 KEPT = "kept"
 UNKNOWN = "unknown"
@@ -243,7 +243,7 @@ def _summed(counters: Iterable[Counter[str]]) -> Counter[str]:
     return total
 
 
-# Duplicates, and where the copy is that stands for them.
+# Duplicates.
 
 
 def duplicates(pipeline: Pipeline) -> tuple[pa.Table, int]:

@@ -18,7 +18,7 @@ from catalog.errors import NotReleased
 from catalog.formats.manifest import Manifest
 from corpus_assets.graph.checks import CheckOutcome, check_version, tokenizer_checks
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.versions.statistics import drift_checks
+from corpus_assets.versions.drift import drift_checks
 
 MODELS = "models"
 FALLBACKS = "stand_ins"  # the name that the registry has

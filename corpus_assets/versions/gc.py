@@ -33,13 +33,13 @@ from catalog.copies import path_of
 from catalog.db.processes import is_gone
 from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow, CopyRow, VersionRow
-from catalog.formats.store import leftovers
+from catalog.formats.temporary_files import leftovers
 from catalog.lineage.limits import SPILL
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorruptArtifact, StoreError
 from corpus_assets.core.exchange import ranges_of
+from corpus_assets.core.file_copies import kept_path
 from corpus_assets.core.home import Home
-from corpus_assets.core.lock import kept_path
 from corpus_assets.core.packs import StageResults, forget_results
 from corpus_assets.core.scratch import abandoned
 from corpus_assets.core.store import (

@@ -7,7 +7,6 @@ version twice has no effect.
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import pyarrow.compute as pc
 
@@ -33,43 +32,26 @@ from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.files import File
 from corpus_assets.core.identity import canonical_json
-from corpus_assets.core.lock import calibration_path, keep_file, members_of
+from corpus_assets.core.lock import calibration_path
 from corpus_assets.core.stage import Stage
-from corpus_assets.core.store import (
-    Output,
-    check_files,
-    read_output,
-    sealed_json,
-    sha256_hex,
-)
-from corpus_assets.decontam.stage import PARAPHRASES, judgement_files, paraphrase_model
+from corpus_assets.core.store import Output, check_files, read_output, sealed_json, sha256_hex
 from corpus_assets.graph.checks import check_version
 from corpus_assets.graph.leases import publishing
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.documents import SUPPRESSED
-from corpus_assets.ingest.list_stages import category_files
-from corpus_assets.ingest.stage import EXTRACTION_MODEL, extraction_model
 from corpus_assets.lineage.stage import key_rows
-from corpus_assets.scrub.text_hashes import hash_list_files
-from corpus_assets.signals.stages.classifiers import outside_classifiers
-from corpus_assets.signals.stages.perplexity import outside_files
-from corpus_assets.signals.stages.signal_models import signal_models
+from corpus_assets.versions.funnel import funnel, funnel_bytes, funnel_lines, read_columns
 from corpus_assets.versions.gates import version_gates
-from corpus_assets.versions.published import (
-    KEPT,
-    KeptFiles,
-    published_manifest,
-    recipe_path,
-)
+from corpus_assets.versions.published import KEPT, published_manifest, recipe_path
+from corpus_assets.versions.recipe_files import keep_files
 from corpus_assets.versions.removed import Change, Held, forget_removed, note_removed
 from corpus_assets.versions.report import render_report
-from corpus_assets.versions.statistics import funnel, funnel_bytes, funnel_lines, read_columns
 from corpus_assets.versions.thresholds import count_thresholds
 from corpus_assets.versions.version import Version
 
 
 def is_published(pipeline: Pipeline, registry: Registry, version: Version) -> bool:
-    """Return whether the store has the version, and the registry knows it."""
+    """Whether the store has the version, and the registry knows it."""
     path = f"versions/{version.name}/manifest.json"
     known = {row.name: row.manifest_sha256 for row in registry.versions()}
     return (
@@ -333,48 +315,3 @@ def _lineage(
         part=part,
         shard=shard,
     )
-
-
-# Copies of the files that a recipe names, so that a version is built again without the recipe's
-# folder: what tasks read where all calibrations are pinned (blocklists, categories, hash lists, word
-# lists, models from outside). `sources/files/SHA256` holds each content once, `files.json` in a
-# version's folder lists what it needs by the setting that names it. What calibrations were made
-# from (eval suites, training texts) is not read again, and snapshots stay where they are.
-
-
-def keep_files(pipeline: Pipeline) -> KeptFiles:
-    """Copy all files that a rebuild would read into the store; return the list of them."""
-    return KeptFiles(
-        files={
-            name: tuple(
-                keep_file(
-                    pipeline.store, file, str(file.relative_to(root)), pipeline.digest_of(file)
-                )
-                for path in paths
-                for root, file in members_of(path)
-            )
-            for name, paths in _named(pipeline).items()
-            if paths
-        }
-    )
-
-
-def _named(pipeline: Pipeline) -> dict[str, Sequence[Path]]:
-    """Return files and folders by the names under which a rebuild asks for them."""
-    recipe = pipeline.recipe
-    _, _, params = signal_models(pipeline, recipe.signals.needs())
-    models = {name: Path(path) for name, path in params.get("files", {}).items()}
-    models |= {name: path for name, (path, _) in outside_classifiers(pipeline).items()}
-    if (paraphrases := paraphrase_model(pipeline)) is not None:
-        models[PARAPHRASES] = paraphrases[1]
-    if (extraction := extraction_model(pipeline)) is not None:
-        models[EXTRACTION_MODEL] = extraction[0]
-    models |= outside_files(pipeline)  # those that no family reads are in the lock all the same
-    return {
-        "language_model": [pipeline.language_model()[0]],
-        "blocklists": pipeline.locations.files(recipe.blocklists, "blocklists"),
-        **category_files(pipeline),
-        **hash_list_files(pipeline),
-        "contamination.judgements": judgement_files(pipeline),
-        **{name: [path] for name, path in models.items()},
-    }

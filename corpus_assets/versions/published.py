@@ -24,8 +24,9 @@ from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
 from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.file_copies import kept_path
 from corpus_assets.core.identity import Settings
-from corpus_assets.core.lock import Lock, PinnedFile, calibration_path, kept_path
+from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import (
     Output,
     Store,

@@ -22,6 +22,8 @@ from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.mixture_table import mixture_table
 from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.stages.signals import IMPORTED
+from corpus_assets.versions.benchmarks_found import BenchmarkFound, summarise
+from corpus_assets.versions.drift import Shape, shape_of
 from corpus_assets.versions.fates import (
     MOST_GROUPS,
     Counted,
@@ -30,6 +32,7 @@ from corpus_assets.versions.fates import (
     duplicates,
     shares,
 )
+from corpus_assets.versions.funnel import funnel
 from corpus_assets.versions.pages import (
     FATES,
     ORANGE,
@@ -43,13 +46,6 @@ from corpus_assets.versions.pages import (
     with_contents,
 )
 from corpus_assets.versions.rule_charts import rules_and_signals
-from corpus_assets.versions.statistics import (
-    BenchmarkFound,
-    Shape,
-    funnel,
-    shape_of,
-    summarise,
-)
 
 QUALITY = "quality_score"
 SHOWN = 25  # groups of a dimension
@@ -405,7 +401,7 @@ def _models(pipeline: Pipeline) -> str:
     return table(("calibration", "bytes", "sha256"), sorted(rows))
 
 
-# Benchmarks: what was found of each, by which files, and what it did.
+# Benchmarks.
 
 COMMON_SHOWN = 20
 

@@ -24,8 +24,9 @@ from corpus_assets.select.losses import RULES
 from corpus_assets.select.requirement import Requirement, requirement
 from corpus_assets.select.rules import Rule, column_of
 from corpus_assets.select.selection import Cutoffs, parse_cutoffs
+from corpus_assets.versions.drift import sampled_parts
+from corpus_assets.versions.funnel import read_columns
 from corpus_assets.versions.pages import Mark, mirrored_histogram, small_multiples, table
-from corpus_assets.versions.statistics import read_columns, sampled_parts
 
 BINS = 40
 MOST_DOCUMENTS = 2_000_000

@@ -22,7 +22,8 @@ from corpus_assets.core.identity import canonical_json
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.select.columns import Columns, Mask, Numbers
 from corpus_assets.select.rules import CHARACTERS, Bounds, Rule, column_of
-from corpus_assets.versions.statistics import read_columns, sampled_parts
+from corpus_assets.versions.drift import sampled_parts
+from corpus_assets.versions.funnel import read_columns
 
 STEPS = 50
 MOST_BOUNDS = 12  # of one rule: tables of bounds name hundreds of languages

@@ -7,7 +7,6 @@ written last. Nothing in it holds a time or a path, so two builds give the same 
 from dataclasses import dataclass
 from typing import Any
 
-from catalog.formats.ids import check_name
 from catalog.formats.manifest import (
     FileRef,
     Group,
@@ -18,6 +17,7 @@ from catalog.formats.manifest import (
     manifest_format,
     split_labels,
 )
+from catalog.formats.names import check_name
 from corpus_assets.core import files
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import Output, Result, read_output

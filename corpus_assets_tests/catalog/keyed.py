@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from catalog.db.rows import KeyRow, LineageRow
 from catalog.formats.key_files import TABLE_OF, Unit
-from corpus_assets.lineage.stage import KINDS, columns_of, make_keys
+from corpus_assets.lineage.keys import KINDS, columns_of, make_keys
 
 
 def write_keys(store: Path, files: Sequence[LineageRow], units_per_run: int) -> list[KeyRow]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.formats.ids import extracted_range
+from catalog.formats.token_text import extracted_range
 from corpus_assets.clean import clean_text
 from corpus_assets.clean.boilerplate import Boilerplate, BoilerplateSettings, line_key
 from corpus_assets.clean.clean_text import Cleaned, CleanTextSettings, clean_documents

@@ -12,16 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from catalog.formats.ids import extracted_range
+from catalog.formats.token_text import extracted_range
 from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import CleanTextSettings, clean_documents
-from corpus_assets.clean.edits import (
-    Edit,
-    apply_edits,
-    compose,
-    edits_of_extracted,
-    rewrite_documents,
-)
+from corpus_assets.clean.edits import Edit, apply_edits
+from corpus_assets.clean.rewriting import compose, edits_of_extracted, rewrite_documents
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.published.c4_lines import C4Lines
 from corpus_assets.signals.stages.settings import SignalSettings

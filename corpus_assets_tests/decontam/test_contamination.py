@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from corpus_assets.core.schemas import HITS
-from corpus_assets.decontam.code_index import FIXED_NAMES
+from corpus_assets.decontam.code_names import FIXED_NAMES
 from corpus_assets.decontam.contamination import (
     VERDICTS,
     ContaminationSettings,

@@ -3,7 +3,7 @@ import pytest
 from pydantic import ValidationError
 
 from corpus_assets.core.urls import address_of
-from corpus_assets.decontam.eval_suites import Exclusions, ExclusionSettings
+from corpus_assets.decontam.source_exclusions import Exclusions, ExclusionSettings
 
 PLACES = Exclusions(
     {

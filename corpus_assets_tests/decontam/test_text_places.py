@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.decontam.contamination import in_chars
+from corpus_assets.decontam.text_places import in_chars
 from corpus_assets.text.characters import nfkc
 from corpus_assets.text.codepoints import text_buffers
 

@@ -8,7 +8,7 @@ from corpus_assets.dedup.kernels.buckets import (
     settle,
     star_pairs,
 )
-from corpus_assets.dedup.kernels.components import roots
+from corpus_assets.dedup.kernels.union_find import roots
 
 
 def test_grouping_is_a_stable_sort_that_brings_equal_keys_together() -> None:

@@ -9,9 +9,9 @@ from corpus_assets.dedup.kernels.components import (
     id_keys,
     join_equal,
     number_batches,
-    roots,
     take_kept,
 )
+from corpus_assets.dedup.kernels.union_find import roots
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 

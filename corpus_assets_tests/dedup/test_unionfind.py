@@ -1,6 +1,6 @@
 import numpy as np
 
-from corpus_assets.dedup.kernels.components import roots, union, union_equal
+from corpus_assets.dedup.kernels.union_find import roots, union, union_equal
 
 
 def naive_roots(size: int, edges: list[tuple[int, int]]) -> list[int]:

@@ -14,7 +14,8 @@ from corpus_assets.dedup import window as window_module
 from corpus_assets.dedup.candidate_keys import BANDS as FIRST_BAND
 from corpus_assets.dedup.candidate_keys import CandidateKeys, pack_candidate_keys
 from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
-from corpus_assets.dedup.window import ArraySpill, TableSpill, cluster_window
+from corpus_assets.dedup.spill import ArraySpill, TableSpill
+from corpus_assets.dedup.window import cluster_window
 from corpus_assets.text.minhash import BINS
 from corpus_assets_tests.dedup.cluster_reference import Row, naive_clusters
 from corpus_assets_tests.dedup.test_clusters import (

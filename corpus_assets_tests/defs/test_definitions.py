@@ -26,7 +26,7 @@ from corpus_assets.defs.sensors import INGESTED, ingested_snapshots, new_snapsho
 from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
 from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES
-from corpus_assets.versions.statistics import DRIFT_CHECKS
+from corpus_assets.versions.drift import DRIFT_CHECKS
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.crawl_server import CrawlServer
 from corpus_assets_tests.ingest.crawl.crawl_corpus import Place as CrawlPlace

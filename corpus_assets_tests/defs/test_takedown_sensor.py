@@ -18,7 +18,7 @@ from corpus_assets.defs.takedown_sensor import (
     wait_minutes,
 )
 from corpus_assets.recipe.load import load_recipe
-from corpus_assets.recipe.recipe import TakedownSettings
+from corpus_assets.recipe.operations import TakedownSettings
 from corpus_assets.takedown.run import CERTIFICATES
 from corpus_assets_tests.small_corpus import make_small_corpus
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from corpus_assets.demo.crawl import Capture
+from corpus_assets.demo.capture import Capture
 from corpus_assets.demo.generate import generate
 from corpus_assets.demo.library import Library, read_library
 from corpus_assets.demo.web import build_snapshots

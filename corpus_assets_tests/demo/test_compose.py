@@ -3,7 +3,6 @@ from collections import Counter
 import pytest
 
 from corpus_assets.demo.compose import (
-    Draw,
     compose,
     count_words,
     fill,
@@ -13,6 +12,7 @@ from corpus_assets.demo.compose import (
     jaccard,
     remove_paragraph,
 )
+from corpus_assets.demo.draw import Draw
 from corpus_assets.demo.library import Library
 
 

@@ -1,7 +1,6 @@
 import json
 import zlib
 
-from corpus_assets.demo.compose import Draw
 from corpus_assets.demo.damage import (
     break_markup,
     encode,
@@ -11,6 +10,7 @@ from corpus_assets.demo.damage import (
     png_bytes,
     too_large_page,
 )
+from corpus_assets.demo.draw import Draw
 
 PAGE = (
     '<html><head><title>t</title></head>\n<body class="a">\n<header class="h">x</header>\n'

@@ -1,6 +1,6 @@
 import hashlib
 
-from corpus_assets.demo.compose import Draw
+from corpus_assets.demo.draw import Draw
 
 
 def test_a_key_gives_the_draws_it_gave_when_this_test_was_written() -> None:

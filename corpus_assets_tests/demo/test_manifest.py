@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from corpus_assets.demo.capture import Capture
 from corpus_assets.demo.compose import jaccard, shingles
-from corpus_assets.demo.crawl import Capture
 from corpus_assets.demo.library import Library
 from corpus_assets.demo.plan import COUNTS, EXPECT, SNAPSHOTS
 from corpus_assets.ingest.formats.warc import read_warc

@@ -3,9 +3,10 @@ from collections import defaultdict
 import pytest
 from trafilatura import extract
 
-from corpus_assets.demo.crawl import Capture
+from corpus_assets.demo.capture import Capture
 from corpus_assets.demo.library import Library
-from corpus_assets.demo.sites import FAMILIES, SITES, site_words
+from corpus_assets.demo.pages import FAMILIES, site_words
+from corpus_assets.demo.sites import SITES
 
 
 def extracted(capture: Capture) -> str:

@@ -1,4 +1,5 @@
-from corpus_assets.demo.compose import Draw, jaccard
+from corpus_assets.demo.compose import jaccard
+from corpus_assets.demo.draw import Draw
 from corpus_assets.demo.library import Library
 from corpus_assets.demo.other_sources import (
     LANGUAGES,

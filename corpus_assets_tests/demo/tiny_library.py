@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from corpus_assets.demo.compose import Draw
+from corpus_assets.demo.draw import Draw
 
 WORDS = (
     "amber", "basin", "candle", "drift", "ember", "fallow", "garnet", "hollow", "island", "jasper",

@@ -21,7 +21,7 @@ from corpus_assets.evidence.heldout import (
     parse_heldout,
     refuse_contaminated,
 )
-from corpus_assets.ingest.documents import text_id_of
+from corpus_assets.ingest.document_names import text_id_of
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets_tests.evidence.tiny import heldout_rows, texts, tiny_encoder
 

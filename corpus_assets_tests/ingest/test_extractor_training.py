@@ -23,15 +23,10 @@ from corpus_assets.ingest.extractor_training import (
     train,
     training,
 )
+from corpus_assets.ingest.extractor_training.documentation_templates import main_content
 from corpus_assets.ingest.extractor_training.labels import LabelLimits, run_extractor
 from corpus_assets.ingest.extractor_training.pages import TYPES
-from corpus_assets.ingest.extractor_training.truth import (
-    block_labels,
-    block_texts,
-    f1_of,
-    main_content,
-    site_of,
-)
+from corpus_assets.ingest.extractor_training.truth import block_labels, block_texts, f1_of, site_of
 from corpus_assets.ingest.extractors.blocks import BlockModel, read_model
 from corpus_assets_tests.ingest.extract.test_blocks_engine import texts
 from corpus_assets_tests.ingest.warc_bytes import member, members, response

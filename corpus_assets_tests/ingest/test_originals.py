@@ -15,8 +15,9 @@ from catalog.db.rows import FileRow
 from catalog.errors import SourceUnavailable
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.formats import read_records
+from corpus_assets.ingest.formats.archived_record import HEAD_BYTES, records_at
 from corpus_assets.ingest.formats.framing import CHUNK_BYTES
-from corpus_assets.ingest.formats.warc import HEAD_BYTES, read_warc, records_at
+from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.listing import list_files
 from corpus_assets.ingest.originals import open_again, read_original
 from corpus_assets.ingest.records import SourceFile

@@ -11,7 +11,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import NewTakedown
 from corpus_assets.core.home import Home
 from corpus_assets.graph.run import pin_snapshot, run_asset
-from corpus_assets.ingest import purge as parts
+from corpus_assets.ingest import part_results
 from corpus_assets.session import open_session, refresh_orders
 from corpus_assets_tests.small_corpus import make_small_corpus
 
@@ -68,7 +68,7 @@ def test_a_withdrawn_takedown_lets_the_document_back_in(recipe: str, tmp_path: P
 def test_many_orders_are_named_by_a_file_and_not_by_every_part(
     recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "MANY_ORDERS", 5)
+    monkeypatch.setattr(part_results, "MANY_ORDERS", 5)
     nobody = [f"com,nobody)/{n}" for n in range(20)]
     with open_session(recipe, Home.resolve(str(tmp_path / "home"))) as session:
         pin_snapshot(session.pipeline, session.registry, SNAPSHOT)
@@ -76,14 +76,14 @@ def test_many_orders_are_named_by_a_file_and_not_by_every_part(
         refresh_orders(session)
         state = session.pipeline.suppressions.digest
         texts, orders = _read(session)
-        assert (texts, orders) == (set(KEYS) - {KEYS[0]}, [[parts.LISTED, state]])
+        assert (texts, orders) == (set(KEYS) - {KEYS[0]}, [[part_results.LISTED, state]])
         listed = json.loads(session.pipeline.store.read(f"orders/{state}.json"))
         assert len(listed) == 21
         _file(session.registry, KEYS[3])  # a later order is added to what the part names
         refresh_orders(session)
         texts, orders = _read(session)
         assert texts == set(KEYS) - {KEYS[0], KEYS[3]}
-        assert sorted(orders) == [[parts.LISTED, state], ["url_key", KEYS[3]]]
+        assert sorted(orders) == [[part_results.LISTED, state], ["url_key", KEYS[3]]]
         session.registry.withdraw_takedown(first)
         refresh_orders(session)
         assert _read(session)[0] == set(KEYS) - {KEYS[3]}

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.core.errors import CorruptArtifact
-from corpus_assets.ingest.gates.robots import path_of
-from corpus_assets.ingest.gates.sites import SiteIndex, SiteRules, site_of
+from corpus_assets.ingest.gates.path_rules import path_of
+from corpus_assets.ingest.gates.site_index import SiteIndex, site_of
+from corpus_assets.ingest.gates.site_rules import SiteRules
 from corpus_assets.ingest.listing import list_files
 from corpus_assets.ingest.records import SourceFile, file_sha256
 from corpus_assets.ingest.site_files import SiteFileSettings, build_index, read_site_files

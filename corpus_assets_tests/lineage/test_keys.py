@@ -20,7 +20,7 @@ from catalog.formats.key_files import (
 )
 from catalog.formats.urls import url_key
 from corpus_assets.core.schemas import CLUSTER_MEMBERS, DOCUMENTS, RECORDS, SPANS
-from corpus_assets.lineage.stage import KINDS, columns_of, make_keys
+from corpus_assets.lineage.keys import KINDS, columns_of, make_keys
 
 TABLES = {
     "documents": RECORDS,

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.models.ngram_file import NgramModel, parse_models
+from corpus_assets.models.ngram_perplexity import perplexities
 from corpus_assets.models.ngram_score import BOUNDARY, FIRST_WORD, UNKNOWN, next_probability
-from corpus_assets.models.ngram_texts import perplexities
 from corpus_assets.signals.stages.perplexity_training import NgramSettings, train_model
 from corpus_assets.text.split import hash_spans
 from corpus_assets_tests.models.lm_reference import units

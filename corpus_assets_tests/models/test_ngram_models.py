@@ -9,14 +9,9 @@ import pytest
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.models.ngram_file import NgramModel, dump_models, load_models, parse_models
+from corpus_assets.models.ngram_perplexity import divergences_of, perplexities
 from corpus_assets.models.ngram_score import next_probability, start_line
-from corpus_assets.models.ngram_texts import (
-    divergences_of,
-    fold,
-    perplexities,
-    split_units,
-    unit_kinds,
-)
+from corpus_assets.models.ngram_units import fold, split_units, unit_kinds
 from corpus_assets.signals.stages.perplexity_training import NgramSettings, drawn_texts, train_model
 from corpus_assets_tests.models.lm_reference import BOUNDARY, UNKNOWN, Model, units
 

@@ -25,7 +25,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.graph.checks import check_version
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.session import open_session
-from corpus_assets.shards.pack import read_slice, slice_bytes
+from corpus_assets.shards.route import read_slice, slice_bytes
 from corpus_assets.shards.tokens import TokenBatch
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.conftest import VERSION, Place

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from catalog.formats.ids import extracted_range
+from catalog.formats.token_text import extracted_range
 from corpus_assets.core.errors import ModelError, RecipeError
 from corpus_assets.core.task import read_table
 from corpus_assets.graph.plan import plan

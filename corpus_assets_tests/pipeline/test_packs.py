@@ -20,8 +20,8 @@ from corpus_assets.graph.plan import CACHED, plan
 from corpus_assets.select.losses import RULES, rule_counts
 from corpus_assets.session import open_session
 from corpus_assets.versions import gc, rule_charts
+from corpus_assets.versions.funnel import read_columns
 from corpus_assets.versions.gc import collect
-from corpus_assets.versions.statistics import read_columns
 from corpus_assets_tests.conftest import Place, as_if_many_parts
 from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.pipeline.test_damage import AFTER, flip, named, order, problems, take_out

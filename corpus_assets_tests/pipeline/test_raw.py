@@ -126,7 +126,7 @@ def test_records_that_share_a_gzip_member_are_found_again(
             (wanted,) = [each for each in records if f"URI: {row['url']}\r\n".encode() in each]
             assert target.read_bytes() == wanted
             target.unlink()
-        monkeypatch.setattr("corpus_assets.ingest.formats.warc.MAX_FETCHED_BYTES", 1000)
+        monkeypatch.setattr("corpus_assets.ingest.formats.archived_record.MAX_FETCHED_BYTES", 1000)
         server.seen.clear()
         with pytest.raises(SystemExit) as done:
             catalog(["raw", shared["doc_id"].hex(), "--home", str(place.home)])

@@ -24,7 +24,7 @@ from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.contents import Reader
 from corpus_assets.takedown.home_search import Found
 from corpus_assets.takedown.run import run_pending
-from corpus_assets.versions.removed import DigestIndex
+from corpus_assets.versions.gram_digests import DigestIndex
 from corpus_assets_tests.ingest.warc_bytes import response
 from corpus_assets_tests.small_corpus import (
     EVAL_TEXT,

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.core.schemas import FINAL_TEXT
-from corpus_assets.shards.pack import (
+from corpus_assets.shards.pack import shards_of
+from corpus_assets.shards.route import (
     join_slices,
     read_slice,
     route_tokens,
     shard_counts,
-    shards_of,
     slice_bytes,
 )
 from corpus_assets.shards.tokens import Encoder, TokenBatch

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpus_assets.shards.mixture_table import TOKENS_PER_PARAM, Demand, plan_tokens, wanted, worth
+from corpus_assets.shards.token_plan import TOKENS_PER_PARAM, Demand, plan_tokens, wanted, worth
 from corpus_assets_tests.shards.test_mixture import SEQ_LEN, WEB_AND_CODE, mix
 
 

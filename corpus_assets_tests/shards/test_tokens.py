@@ -11,14 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus_assets.core.errors import ModelError, ShardError
-from corpus_assets.shards.tokens import (
-    ROUND_TRIP_PROBES,
-    Encoder,
-    FastEncode,
-    Flat,
-    TokenBatch,
-    unicode_of_bytes,
-)
+from corpus_assets.shards.tokenizer_file import unicode_of_bytes
+from corpus_assets.shards.tokens import ROUND_TRIP_PROBES, Encoder, FastEncode, Flat, TokenBatch
 from corpus_assets.tokenizer.settings import TokenizerSettings
 from corpus_assets.tokenizer.train import train_tokenizer
 

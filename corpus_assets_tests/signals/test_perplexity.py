@@ -12,15 +12,10 @@ from pydantic import ValidationError
 
 from corpus_assets.core.errors import MissingExtra, ModelError
 from corpus_assets.models.ngram_file import load_models
-from corpus_assets.models.ngram_texts import perplexities
+from corpus_assets.models.ngram_perplexity import perplexities
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.perplexity import (
-    MODEL,
-    PIECES,
-    Perplexity,
-    TokenDivergence,
-    ccnet_normalised,
-)
+from corpus_assets.signals.kenlm_perplexity import ccnet_normalised
+from corpus_assets.signals.perplexity import MODEL, PIECES, Perplexity, TokenDivergence
 from corpus_assets.signals.stages.perplexity_training import NgramSettings, join_models, train_model
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signals import compute_signals

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.kernels.spaced_words import spaced_words
-from corpus_assets.text.split import blank_texts
+from corpus_assets.text.blank_texts import blank_texts
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from corpus_assets.ingest.suppressions import KINDS
-from corpus_assets.takedown.certificate import ASKED, HELD, render_certificate
+from corpus_assets.takedown.certificate_page import ASKED, HELD, render_certificate
 
 BODY: dict[str, Any] = {
     "request": {

@@ -10,14 +10,14 @@ import pytest
 from catalog.formats.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import LocalStore, sha256_hex
-from corpus_assets.ingest.documents import make_text_id
+from corpus_assets.ingest.document_names import make_text_id
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD, PackSettings
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.residue import Residue, Search
 from corpus_assets.tokenizer.settings import TokenizerSettings
 from corpus_assets.tokenizer.train import train_tokenizer
-from corpus_assets.versions.removed import gram_digests
+from corpus_assets.versions.gram_digests import gram_digests
 from corpus_assets_tests.small_corpus import prose
 
 REMOVED, OTHER = prose("removed"), prose("other")

@@ -26,7 +26,8 @@ from catalog.takedown.signing import Trust
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
 from corpus_assets.takedown.certificate import Deletion, Proof, write_certificates
-from corpus_assets.versions.removed import REMOVED, gram_digests
+from corpus_assets.versions.gram_digests import gram_digests
+from corpus_assets.versions.removed import REMOVED
 from corpus_assets_tests.small_corpus import prose
 
 FORGER = """

@@ -2,7 +2,7 @@ import random
 
 import numpy as np
 
-from corpus_assets.text.bytes import copy_bytes, find_byte, find_near_byte
+from corpus_assets.text.byte_search import copy_bytes, find_byte, find_near_byte
 
 
 def test_a_byte_is_found_where_a_plain_search_finds_it() -> None:

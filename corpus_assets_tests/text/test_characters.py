@@ -10,13 +10,13 @@ from corpus_assets.text.characters import (
     ALONE,
     CUT,
     IN_FORM,
-    assigned_codes,
     char_tables,
     in_nfkc,
     nfkc,
     replacements,
 )
 from corpus_assets.text.codepoints import decode, each_of, text_buffers
+from corpus_assets.text.nfkc_alone import assigned_codes
 from corpus_assets.text.words import spell_words
 from corpus_assets_tests.text.word_reference import NASTY
 

@@ -3,7 +3,7 @@ import random
 import numpy as np
 import pytest
 
-from corpus_assets.text.normal_forms import has_run
+from corpus_assets.text.mark_runs import has_run
 
 MEMBERS = "\u0301\u0e38\uff9e\U0001e94a\ufffd"
 IS_MEMBER = np.zeros(0x110000, np.uint8)

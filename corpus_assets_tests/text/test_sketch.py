@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.formats.ids import BANDS, MIN_AGREEING, PLACES, ROWS_PER_BAND, SKETCH_PREFIX
+from catalog.formats.sketches import BANDS, MIN_AGREEING, PLACES, ROWS_PER_BAND, SKETCH_PREFIX
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.text import sketch
 from corpus_assets.text.characters import char_tables

@@ -11,8 +11,10 @@ from tokenizers import trainers as train
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.scrub.settings import ScrubSettings
-from corpus_assets.shards.tokens import Encoder, unicode_of_bytes
-from corpus_assets.tokenizer.audit import PROBES, Passage, Training, audit, judged
+from corpus_assets.shards.tokenizer_file import unicode_of_bytes
+from corpus_assets.shards.tokens import Encoder
+from corpus_assets.tokenizer.audit import Passage, Training, audit, judged
+from corpus_assets.tokenizer.probes import PROBES
 from corpus_assets.tokenizer.settings import AuditSettings, TokenizerSettings
 from corpus_assets.tokenizer.train import train_tokenizer
 

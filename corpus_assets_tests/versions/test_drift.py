@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from corpus_assets.core.home import Home
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.recipe.recipe import DriftBounds, DriftSettings
+from corpus_assets.recipe.operations import DriftBounds, DriftSettings
 from corpus_assets.session import open_session
-from corpus_assets.versions.statistics import Shape, drift_checks, drift_lines, shape_of
+from corpus_assets.versions.drift import Shape, drift_checks, drift_lines, shape_of
 from corpus_assets_tests.conftest import Place
 
 

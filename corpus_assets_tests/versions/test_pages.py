@@ -5,8 +5,8 @@ from types import ModuleType
 import pytest
 
 from catalog.cli.terminal import escape
-from corpus_assets.inspect import canary, mix
-from corpus_assets.takedown import certificate
+from corpus_assets.inspect import canary_page, mix_plot
+from corpus_assets.takedown import certificate_page
 from corpus_assets.versions import pages, report
 
 NASTY = "a\x1b[2J\x07\u202e<b>\x00\x9b"
@@ -18,12 +18,12 @@ def test_control_and_direction_characters_are_written_out_and_markup_is_escaped(
     assert escape("Grüße, 東京") == "Grüße, 東京"
 
 
-@pytest.mark.parametrize("page", [canary, certificate, mix, pages, report])
+@pytest.mark.parametrize("page", [canary_page, certificate_page, mix_plot, pages, report])
 def test_every_page_escapes_alike(page: ModuleType) -> None:
     assert page.escape is escape
 
 
 def test_tables_and_quoted_texts_hold_no_control_character() -> None:
     assert WRITTEN_OUT in pages.table(["name"], [[NASTY]])
-    shown = canary._lines(f"one\t{NASTY}\ntwo\u200cthree\u00a0four")
+    shown = canary_page._lines(f"one\t{NASTY}\ntwo\u200cthree\u00a0four")
     assert shown == f"one\t{WRITTEN_OUT}\ntwo\u200cthree\u00a0four"

@@ -10,13 +10,12 @@ from catalog.db.rows import LineageRow
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import LocalStore, sha256_hex
 from corpus_assets.text.characters import to_nfkc
-from corpus_assets.versions.removed import (
+from corpus_assets.versions.cluster_changes import ClusterChange, cluster_changes
+from corpus_assets.versions.gram_digests import (
     MAX_DIGESTS,
     NGRAM,
     ONE_IN,
-    ClusterChange,
     DigestIndex,
-    cluster_changes,
     gram_digests,
 )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.dedup.kernels.components import union
+from corpus_assets.dedup.kernels.union_find import union
 from corpus_assets.text.compiled import kernel
 from corpus_assets.text.hashing import GOLDEN, murmur64
 

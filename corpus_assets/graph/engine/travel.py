@@ -20,8 +20,8 @@ from typing import Any
 import catalog
 import corpus_assets
 from corpus_assets.core.errors import StoreError
+from corpus_assets.core.file_copies import keep_file, kept_path, members_of
 from corpus_assets.core.identity import digest, file_digest
-from corpus_assets.core.lock import keep_file, kept_path, members_of
 from corpus_assets.core.store import Store, local_checked, open_store
 from corpus_assets.core.store_s3 import cache_folder
 from corpus_assets.core.task import Task

@@ -1,15 +1,9 @@
 """Crawls in Common Crawl's layout: their settings, their files, and their URL index."""
 
-from corpus_assets.ingest.crawl.index import pin_indexes, read_indexed
-from corpus_assets.ingest.crawl.layout import (
-    CrawlPlace,
-    CrawlSettings,
-    IndexSettings,
-    OnProgress,
-    Take,
-    choose,
-    robots_path,
-)
+from corpus_assets.ingest.crawl.index import read_indexed
+from corpus_assets.ingest.crawl.index_pins import pin_indexes
+from corpus_assets.ingest.crawl.layout import CrawlPlace, OnProgress, choose, robots_path
+from corpus_assets.ingest.crawl.settings import CrawlSettings, IndexSettings, Take
 
 __all__ = [
     "CrawlPlace",

@@ -11,7 +11,7 @@ from typing import Any
 
 from catalog.formats import s3
 from corpus_assets.core.errors import MissingExtra, SourceError
-from corpus_assets.ingest.fetch.http import OVERLOADED, is_other
+from corpus_assets.ingest.fetch.http_answer import OVERLOADED, is_other
 from corpus_assets.ingest.fetch.transport import (
     PIECE_BYTES,
     Changed,

@@ -10,9 +10,10 @@ from pkgutil import iter_modules
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.fetch import Opener, open_pinned
+from corpus_assets.ingest.formats.archive_formats import refuse_formats
 from corpus_assets.ingest.formats.base import Format, Original, Place
-from corpus_assets.ingest.formats.http import body_beginning
-from corpus_assets.ingest.formats.warc import read_warc, refuse_formats
+from corpus_assets.ingest.formats.record_beginning import body_beginning
+from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.records import RawRecord, SourceFile
 from corpus_assets.ingest.source import SourceSpec
 

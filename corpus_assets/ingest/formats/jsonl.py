@@ -11,7 +11,7 @@ from itertools import islice
 from typing import BinaryIO
 
 from corpus_assets.ingest.formats.base import FileFormat, Original, Place
-from corpus_assets.ingest.formats.framing import inflated
+from corpus_assets.ingest.formats.inflate import inflated
 from corpus_assets.ingest.formats.rows import record_of_row
 from corpus_assets.ingest.records import RawRecord, SourceFile, damaged
 from corpus_assets.ingest.source import SourceSpec

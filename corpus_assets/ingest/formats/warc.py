@@ -17,28 +17,18 @@ most `max_payload_bytes` and a head's worth, its member as it is stored, and 256
 larger block is passed over.
 """
 
-import io
 import re
-import unicodedata
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from fastwarc.warc import ArchiveIterator, WarcRecord
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.ingest.fetch import is_remote, shown
-from corpus_assets.ingest.formats.base import FileFormat, Original, Place, byte_range
-from corpus_assets.ingest.formats.framing import (
-    GZIP,
-    MAX_INFLATED_BYTES,
-    WARC,
-    ArchiveFile,
-    GzipMember,
-    MemberStream,
-    PlainView,
-)
+from corpus_assets.ingest.formats.archive_formats import MAGIC_BYTES, refuse_formats
+from corpus_assets.ingest.formats.archived_record import HEAD_BYTES, archived_at
+from corpus_assets.ingest.formats.base import FileFormat
+from corpus_assets.ingest.formats.framing import GZIP, WARC, ArchiveFile, GzipMember, PlainView
 from corpus_assets.ingest.formats.http import (
     BadHttp,
     BodyTooLarge,
@@ -46,12 +36,20 @@ from corpus_assets.ingest.formats.http import (
     decode_body,
     parse_head,
 )
-from corpus_assets.ingest.records import RawRecord, SourceFile, damaged
+from corpus_assets.ingest.records import RawRecord, damaged
+
+WARC_FORMAT = FileFormat(
+    "warc",
+    (".warc", ".warc.gz", ".wet", ".wet.gz"),
+    lambda stream, name, _spec, max_bytes: read_warc(stream, name, max_bytes),
+    archived_at,
+    is_web_archive=True,
+)
+
 
 DOCUMENT_TYPES = ("response", "resource", "conversion", "revisit")
 OTHER_TYPES = ("request", "metadata", "warcinfo")
 UNKNOWN_TYPE = "unknown"  # as fastwarc calls them all
-HEAD_BYTES = 1 << 16
 
 _REQUEST, _METADATA, _WARCINFO = (b"\r\nwarc-type: %s\r\n" % kind.encode() for kind in OTHER_TYPES)
 
@@ -357,124 +355,3 @@ def _first_language(declared: str) -> str | None:
     """Return the most frequent of the languages a crawl found, `eng,deu`; None where it found none."""
     first = declared.partition(",")[0].strip()
     return first if first.isascii() and first.isalpha() and len(first) <= 8 else None
-
-
-# Web archives in formats that are not read: refused by name, before any work is done.
-
-MAGIC_BYTES = 11
-
-_FORMATS = {
-    "ARC": (
-        (".arc", ".arc.gz"),
-        (b"filedesc://",),
-        "convert it to WARC (`warcio recompress`)",
-    ),
-    "Zstandard": (
-        (".warc.zst", ".wet.zst"),
-        (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18"),  # a frame, or one with a dictionary
-        "unpack it to .warc, or compress its records with gzip",
-    ),
-}
-
-
-def refuse_formats(names: Iterable[str], beginning: bytes = b"") -> None:
-    """SourceError for the first file that is an archive in another format, by its name or by how
-    it begins."""
-    for name in names:
-        for format, (suffixes, magics, advice) in _FORMATS.items():
-            if name.lower().endswith(suffixes) or beginning.startswith(magics):
-                raise SourceError(f"{name}: {format} archives are not read; {advice}")
-
-
-# One record again, by the place that the reader gave it.
-#
-# A record that shares its gzip member with others has no range of its own. Its offset is where the
-# member starts plus the inflated bytes before it, and where the member starts is not written down.
-# So members are walked from the file's beginning: it is read once, as far as the record. Memory:
-# one record.
-
-MAX_FETCHED_BYTES = 64 << 20  # for one record, where it has no range of its own
-RECORD_END = b"\r\n\r\n"
-
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r\n", re.I)
-
-
-def archived_at(stream: BinaryIO, part: SourceFile, place: Place) -> Original:
-    """Read a record again; one that shares its gzip member is given uncompressed in both forms."""
-    if not place.length:
-        return _shared_at(stream, part, place)
-    stored, data = byte_range(stream, part, place)
-    if stored.startswith(GZIP):
-        try:
-            data = zlib.decompressobj(31).decompress(stored, MAX_INFLATED_BYTES)
-        except zlib.error as error:
-            raise place.missing(part) from error
-    if not data.startswith(WARC) or not _is_of(data, place.url):
-        raise place.missing(part)
-    return Original(stored, data)
-
-
-def _shared_at(stream: BinaryIO, part: SourceFile, place: Place) -> Original:
-    if is_remote(part.uri) and part.size > MAX_FETCHED_BYTES:
-        raise SourceError(
-            f"the record at {place.offset} of {part.name} shares a gzip member with others, so all "
-            f"of the file would have to be fetched; download {shown(part.uri)} and look into it"
-        )
-    for data in records_at(stream, place.offset, MAX_INFLATED_BYTES):
-        if _is_of(data, place.url):
-            return Original(data, data)
-    raise place.missing(part)
-
-
-def records_at(stream: BinaryIO, offset: int, max_bytes: int) -> Iterator[bytes]:
-    """Yield the records that an offset may mean, at most one of each gzip member."""
-    file = ArchiveFile(stream)
-    while file.position <= offset and (magic := file.peek(len(GZIP))):
-        start = file.position
-        member = GzipMember(file)
-        if magic == GZIP:
-            found = _record_after(member, offset - start, max_bytes)
-            if found is not None:
-                yield found
-            member.drain()
-        if magic != GZIP or member.failure is not None:  # go on where the reader went on
-            end = file.next_member(start + 1)
-            file.seek(file.size if end is None else end)
-
-
-def _record_after(member: GzipMember, skip: int, max_bytes: int) -> bytes | None:
-    """Return the record that begins after so many bytes of a member, if one does."""
-    view = io.BufferedReader(MemberStream(member))
-    while skip and (piece := view.read(min(skip, HEAD_BYTES))):
-        skip -= len(piece)
-    head = b""
-    while not head.endswith(RECORD_END):
-        line = view.readline(HEAD_BYTES)
-        head += line
-        if skip or not line or not head.startswith(WARC) or len(head) > HEAD_BYTES:
-            return None
-    length = _LENGTH.search(head)
-    if length is None or int(length[1]) > max_bytes:
-        return None
-    block = view.read(int(length[1]))
-    return head + block + RECORD_END if len(block) == int(length[1]) else None
-
-
-def _is_of(data: bytes, url: str | None) -> bool:
-    """Return whether a record is about an address, as far as both say one."""
-    head = data.partition(RECORD_END)[0].decode("utf-8", "replace")
-    for line in head.split("\r\n"):
-        name, _, value = line.partition(":")
-        if name.strip().lower() == "warc-target-uri" and url is not None:
-            found = unicodedata.normalize("NFC", value.strip().strip("<>"))
-            return found == url or "\ufffd" in found or "\ufffd" in url
-    return True
-
-
-WARC_FORMAT = FileFormat(
-    "warc",
-    (".warc", ".warc.gz", ".wet", ".wet.gz"),
-    lambda stream, name, _spec, max_bytes: read_warc(stream, name, max_bytes),
-    archived_at,
-    is_web_archive=True,
-)

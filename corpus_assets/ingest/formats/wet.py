@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import BinaryIO
 
+from corpus_assets.ingest.formats.archived_record import archived_at
 from corpus_assets.ingest.formats.base import FileFormat
-from corpus_assets.ingest.formats.warc import archived_at, read_warc
+from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.records import RawRecord, damaged
 
 

@@ -1,13 +1,15 @@
 """Gates: cheap refusals before any expensive work, and the lists and licences they look at."""
 
-from corpus_assets.ingest.gates.addresses import (
+from corpus_assets.ingest.gates.ai_agents import read_ai_agents
+from corpus_assets.ingest.gates.categories import (
     CATEGORIES_VERSION,
     CATEGORY_FILES,
     CategoryIndex,
     CategoryLists,
     build_category_index,
 )
-from corpus_assets.ingest.gates.code import CodeSettings, language_of
+from corpus_assets.ingest.gates.code import CodeSettings
+from corpus_assets.ingest.gates.code_languages import language_of
 from corpus_assets.ingest.gates.gates import (
     GateSettings,
     gate_licence,
@@ -17,19 +19,23 @@ from corpus_assets.ingest.gates.gates import (
     media_type,
 )
 from corpus_assets.ingest.gates.language import LanguageGate, sample_counts, with_sample
-from corpus_assets.ingest.gates.licence import (
+from corpus_assets.ingest.gates.licence import UNKNOWN_LICENCE, page_licence, text_licence
+from corpus_assets.ingest.gates.licence_texts import (
     MAX_LICENCE_BYTES,
-    UNKNOWN_LICENCE,
     detect_licences,
     folder_licence,
     is_licence_file,
-    page_licence,
-    text_licence,
 )
-from corpus_assets.ingest.gates.optout import OPTED_OUT, read_ai_agents
-from corpus_assets.ingest.gates.robots import TRAINING_DISALLOWED, Preference, Statement, combined
-from corpus_assets.ingest.gates.robots import UNKNOWN as NOTHING_SAID
-from corpus_assets.ingest.gates.sites import SiteIndex, UrlLists
+from corpus_assets.ingest.gates.optout import OPTED_OUT
+from corpus_assets.ingest.gates.preferences import (
+    TRAINING_DISALLOWED,
+    Preference,
+    Statement,
+    combined,
+)
+from corpus_assets.ingest.gates.preferences import UNKNOWN as NOTHING_SAID
+from corpus_assets.ingest.gates.site_index import SiteIndex
+from corpus_assets.ingest.gates.url_lists import UrlLists
 
 __all__ = [
     "CATEGORIES_VERSION",
@@ -60,10 +66,12 @@ __all__ = [
     "language_of",
     "media_type",
     "page_licence",
+    "path_rules",
     "read_ai_agents",
     "robots",
     "sample_counts",
-    "sites",
+    "site_index",
+    "site_rules",
     "text_licence",
     "with_sample",
 ]

@@ -29,23 +29,25 @@ from pydantic import Field, field_validator
 
 from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.urls import Address, Blocklist
-from corpus_assets.ingest.gates.addresses import UrlWords, blocking_words, checked_word, first_word
 from corpus_assets.ingest.gates.code import CodeSettings, gate_code, gate_path
 from corpus_assets.ingest.gates.language import LanguageGateSettings
-from corpus_assets.ingest.gates.licence import UNKNOWN_LICENCE, allows
+from corpus_assets.ingest.gates.licence import UNKNOWN_LICENCE
 from corpus_assets.ingest.gates.optout import (
     OPTED_OUT,
     OptOutSettings,
     header_opt_out,
     meta_opt_out,
 )
-from corpus_assets.ingest.gates.robots import (
+from corpus_assets.ingest.gates.preferences import (
     DISALLOW,
     Statement,
     header_statements,
     markup_statements,
 )
-from corpus_assets.ingest.gates.sites import RobotsSettings, UrlLists, ask_site
+from corpus_assets.ingest.gates.site_gate import RobotsSettings, ask_site
+from corpus_assets.ingest.gates.spdx import allows
+from corpus_assets.ingest.gates.url_lists import UrlLists
+from corpus_assets.ingest.gates.url_words import UrlWords, blocking_words, checked_word, first_word
 from corpus_assets.ingest.kernels.landmarks import Landmarks, find_landmarks
 from corpus_assets.ingest.kernels.markup import markup_extent
 from corpus_assets.ingest.records import RawRecord, Refusal
@@ -104,7 +106,7 @@ def gate_record(
     lists: UrlLists | None = None,
     said: list[Statement] | None = None,
 ) -> Refusal | None:
-    """Return the gates that need headers and sizes only; `blocklist` holds the settings' hosts too.
+    """The first refusal by headers and sizes, or None; `blocklist` holds the settings' hosts too.
 
     What was said about training is added to `said`.
     """
@@ -147,7 +149,7 @@ def gate_page(
     landmarks: Landmarks | None = None,
     said: list[Statement] | None = None,
 ) -> Refusal | None:
-    """Return the gates that look into markup compatible with ASCII."""
+    """The first refusal by what markup compatible with ASCII says, or None."""
     known = landmarks or find_landmarks(markup)
     found = meta_opt_out(markup, settings.optout, known.metas)
     statements = [] if found is None else [Statement(DISALLOW, f"meta {found}", OPTED_OUT)]
@@ -172,7 +174,7 @@ def not_for_training(
 def gate_text(
     record: RawRecord, text: str, spdx: str, settings: GateSettings, code: CodeSettings | None
 ) -> Refusal | None:
-    """Return the gates for ready text: its licence, and what it is where it is a source file."""
+    """The first refusal of ready text, by its licence or by what it is as a source file, or None."""
     if code is not None and record.path is not None:
         refusal = gate_path(record.path, code) or gate_code(
             record.path, text, record.language, code

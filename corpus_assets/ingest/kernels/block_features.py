@@ -18,7 +18,7 @@ from corpus_assets.ingest.kernels.page_names import (
     TAGS,
     names_in,
 )
-from corpus_assets.text.bytes import byte_kernel
+from corpus_assets.text.byte_search import byte_kernel, inlined_kernel
 from corpus_assets.text.compiled import kernel
 from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
 
@@ -88,6 +88,7 @@ _IS_HEADING = np.zeros(len(BREAKING) + 2, dtype=np.int64)
 for _level in range(1, 7):
     _IS_HEADING[TAGS[f"h{_level}"]] = _level
 _ARTICLE = TAGS["article"]
+_UNTIL_GOOD = FEATURES.index("until_good")
 
 
 def block_features(page: Blocks) -> Ints:
@@ -293,238 +294,358 @@ def _entries(elements: Any, sums: Any) -> Any:
 
 
 @kernel
-def _fill(text: Any, blocks: Any, elements: Any, signatures: Any, out: Any) -> None:
-    n, m = len(blocks), len(elements)
-    sums = _prefixes(blocks)
-    chars_in_page, links_in_page, good_in_page = sums[n, 0], sums[n, 1], sums[n, 2]
-    # distances to hints and places, by element
-    near = np.full((m, _N_NEAR), FAR, dtype=np.int32)
-    articles = 0
-    for e in range(m):
-        parent = elements[e, 0]
+def _distances(elements: Any) -> Any:
+    """How far above each element hints and places are, int32 (elements, hints and places)."""
+    near = np.full((len(elements), _N_NEAR), FAR, dtype=np.int32)
+    for e in range(len(elements)):
+        parent, bits = elements[e, 0], elements[e, 2]
         if parent >= 0:
             for h in range(_N_NEAR):
                 near[e, h] = min(near[parent, h] + 1, FAR)
-        bits = elements[e, 2]
         for h in range(_N_HINTS):
             if bits >> h & 1:
                 near[e, h] = 0
         place = _PLACE_OF[elements[e, 1]]
         if place >= 0:
             near[e, place] = 0
-        articles += elements[e, 1] == _ARTICLE
-    # elements of the same signature, and siblings
+    return near
+
+
+@kernel
+def _kin(elements: Any, signatures: Any, sums: Any) -> Any:
+    """Elements that are alike, of those that hold blocks: the group of each by its signature; what
+    groups have, int64 (groups, 3): elements, chars, link chars; how many children an element has,
+    and which of its parent's it is."""
     groups, n_groups = group_equal(signatures)
-    group_size = np.zeros(n_groups, dtype=np.int64)
-    group_chars = np.zeros(n_groups, dtype=np.int64)
-    group_links = np.zeros(n_groups, dtype=np.int64)
-    children = np.zeros(m, dtype=np.int64)
-    order = np.zeros(m, dtype=np.int64)
-    for e in range(m):
-        if elements[e, 5] > elements[e, 4]:
-            group_size[groups[e]] += 1
-            group_chars[groups[e]] += sums[elements[e, 5], 0] - sums[elements[e, 4], 0]
-            group_links[groups[e]] += sums[elements[e, 5], 1] - sums[elements[e, 4], 1]
-            parent = elements[e, 0]
+    held = np.zeros((n_groups, 3), dtype=np.int64)
+    children = np.zeros(len(elements), dtype=np.int64)
+    order = np.zeros(len(elements), dtype=np.int64)
+    for e in range(len(elements)):
+        parent, first, stop = elements[e, 0], elements[e, 4], elements[e, 5]
+        if stop > first:
+            held[groups[e], 0] += 1
+            held[groups[e], 1] += sums[stop, 0] - sums[first, 0]
+            held[groups[e], 2] += sums[stop, 1] - sums[first, 1]
             if parent >= 0:
                 order[e] = children[parent]
                 children[parent] += 1
-    # equal texts
+    return groups, held, children, order
+
+
+@kernel
+def _copies(text: Any, blocks: Any) -> Any:
+    """How many blocks have the same text as each."""
+    n = len(blocks)
     texts = np.empty(n, dtype=np.uint64)
     for b in range(n):
         value = FNV_OFFSET
         for at in range(blocks[b, 0], blocks[b, 1]):
             value = (value ^ np.uint64(text[at])) * FNV_PRIME
         texts[b] = value
-    copies, n_texts = group_equal(texts)
-    copy_count = np.zeros(n_texts, dtype=np.int64)
+    same, n_texts = group_equal(texts)
+    counts = np.zeros(n_texts, dtype=np.int64)
     for b in range(n):
-        copy_count[copies[b]] += 1
-    column = 2 if good_in_page > 0 else 0
-    main = _deepest(elements, sums, column, 1, 2)
-    large = _deepest(elements, sums, column, 4, 5)
-    main_from, main_to = elements[main, 4], elements[main, 5]
-    # the element that holds most paragraphs directly
-    boxes = _boxes(blocks, elements, sums)
-    box, all_worth = 0, 0
-    for e in range(m):
-        all_worth += boxes[e]
+        counts[same[b]] += 1
+    return counts[same]
+
+
+@kernel
+def _largest_box(boxes: Any) -> int:
+    """The element that holds most paragraphs directly, the last of equals; the page for none."""
+    box = 0
+    for e in range(len(boxes)):
         if boxes[e] >= max(boxes[box], 1):
             box = e
-    box_from, box_to = elements[box, 4], elements[box, 5]
-    box_chars = sums[box_to, 0] - sums[box_from, 0]
-    runs, run_of, item_order, item_of = _entries(elements, sums)
-    page_run = -1
-    for e in range(1, m):
-        if _run_worth(runs, run_of[e]) > _run_worth(runs, page_run):
-            page_run = run_of[e]
-    # the heading that repeats the page's title
-    title_at, title_best = -1, 0
-    for b in range(n):
+    return box
+
+
+@kernel
+def _largest_run(runs: Any, run_of: Any) -> int:
+    """The run that is most of one; -1 where there is none."""
+    found = -1
+    for e in range(1, len(run_of)):
+        if _run_worth(runs, run_of[e]) > _run_worth(runs, found):
+            found = run_of[e]
+    return found
+
+
+@kernel
+def _title_heading(blocks: Any, elements: Any) -> int:
+    """The heading that repeats the page's title; -1 where there is none."""
+    found, best = -1, 0
+    for b in range(len(blocks)):
         level = _IS_HEADING[elements[blocks[b, 2], 1]]
         if blocks[b, 12] >= 2 and level > 0 and 2 * blocks[b, 12] >= blocks[b, 5]:
             worth = blocks[b, 12] * 8 + (6 - level)
-            if worth > title_best:
-                title_at, title_best = b, worth
-    levels = np.empty(LEVELS, dtype=np.int64)
-    last_heading, heading_level, last_good = -1, 0, -1
-    for b in range(n):
-        row = out[b]
-        block = blocks[b]
-        element = block[2]
-        tag = elements[element, 1]
-        chars, words, link_chars = block[4], block[5], block[6]
-        flags = block[3]
-        at = 0
-        lines = 1
-        for place in range(block[0], block[1]):
-            lines += text[place] == 10
-        row[at] = chars
-        row[at + 1] = words
-        row[at + 2] = chars * 10 // max(words, 1)
-        row[at + 3] = _share(link_chars, chars)
-        row[at + 4] = block[7]
-        row[at + 5] = _share(block[8], chars)
-        row[at + 6] = _share(block[9], chars)
-        row[at + 7] = _share(block[10], chars)
-        row[at + 8] = flags & 1
-        row[at + 9] = flags >> 1 & 1
-        row[at + 10] = flags >> 2 & 1
-        row[at + 11] = flags >> 3 & 1
-        row[at + 12] = flags >> 4 & 1
-        row[at + 13] = flags >> 5 & 1
-        row[at + 14] = tag
-        row[at + 15] = elements[element, 3]
-        row[at + 16] = _share(block[12], words)
-        row[at + 17] = block[12]
-        row[at + 18] = copy_count[copies[b]]
-        row[at + 19] = chars // lines
-        at += 20
-        for h in range(_N_NEAR):
-            distance = near[element, h]
-            if h < _N_HINTS and block[11] >> h & 1:
-                distance = min(distance, 2)
-            row[at] = distance
-            at += 1
-        level = element
-        for number in range(LEVELS):
-            first, stop = elements[level, 4], elements[level, 5]
-            held = sums[stop, 0] - sums[first, 0]
-            row[at] = stop - first
-            row[at + 1] = held
-            row[at + 2] = _share(sums[stop, 1] - sums[first, 1], held)
-            row[at + 3] = _share(sums[stop, 2] - sums[first, 2], held)
-            row[at + 4] = _share(held, chars_in_page)
-            at += 5
-            levels[number] = level
-            level = _next_level(elements, level)
-        for distance in range(1, NEAR + 1):
-            for side in (-distance, distance):
-                other = b + side
-                if 0 <= other < n:
-                    row[at] = blocks[other, 4]
-                    row[at + 1] = _share(blocks[other, 6], blocks[other, 4])
-                    row[at + 2] = elements[blocks[other, 2], 1]
-                    row[at + 3] = blocks[other, 8]
-                else:
-                    row[at], row[at + 1], row[at + 2], row[at + 3] = -1, -1, -1, -1
-                at += 4
-        group = groups[element]
-        main_levels, chain = 0, main
-        while chain > 0 and not elements[chain, 4] <= b < elements[chain, 5]:
-            chain = elements[chain, 0]
-            main_levels += 1
-        parent = elements[element, 0]
-        outer = levels[1]
-        row[at] = b
-        row[at + 1] = b * SCALE // n
-        row[at + 2] = _share(sums[b, 0], chars_in_page)
-        row[at + 3] = n - b
-        row[at + 4] = group_size[group]
-        row[at + 5] = group_chars[group] // max(group_size[group], 1)
-        row[at + 6] = _share(group_links[group], group_chars[group])
-        row[at + 7] = group_size[groups[parent]] if parent >= 0 else 0
-        row[at + 8] = main_from <= b < main_to
-        row[at + 9] = elements[large, 4] <= b < elements[large, 5]
-        row[at + 10] = max(main_from - b, 0)
-        row[at + 11] = max(b - main_to + 1, 0)
-        row[at + 12] = main_levels
-        row[at + 13] = b - last_heading if last_heading >= 0 else 10_000
-        row[at + 14] = heading_level
-        row[at + 15] = _IS_HEADING[elements[blocks[b + 1, 2], 1]] if b + 1 < n else 0
-        row[at + 16] = b - title_at if title_at >= 0 else -10_000
-        row[at + 17] = b - last_good if last_good >= 0 else 10_000
-        row[at + 18] = 10_000
-        row[at + 19] = _share(sums[b, 2], good_in_page)
-        row[at + 20] = _share(good_in_page - sums[b + 1, 2], good_in_page)
-        row[at + 21] = children[outer]
-        row[at + 22] = order[element]
-        best, up = 0, element
-        for _ in range(3):
-            best = max(best, boxes[up])
-            up = max(elements[up, 0], 0)
-        box_levels, chain = 0, box
-        while chain > 0 and not elements[chain, 4] <= b < elements[chain, 5]:
-            chain = elements[chain, 0]
-            box_levels += 1
-        row[at + 23] = _share(best, boxes[box])
-        row[at + 24] = box_from <= b < box_to
-        row[at + 25] = max(box_from - b, 0)
-        row[at + 26] = max(b - box_to + 1, 0)
-        row[at + 27] = box_levels
-        item = item_of[element]
-        run = run_of[item]
-        if run >= 0:
-            row[at + 28] = run == page_run
-            row[at + 29] = runs[run, 0]
-            row[at + 30] = _share(runs[run, 2], chars_in_page)
-            row[at + 31] = _share(runs[run, 4], good_in_page)
-            row[at + 32] = _share(sums[runs[run, 5], 2], good_in_page)
-            row[at + 33] = _share(runs[run, 3], runs[run, 2])
-            row[at + 34] = runs[run, 1] * 10 // runs[run, 0]
-            row[at + 35] = item_order[item]
-            row[at + 36] = b - elements[item, 4]
-            row[at + 37] = group_size[group] * 10 // runs[run, 0]
+            if worth > best:
+                found, best = b, worth
+    return found
+
+
+@kernel
+def _fill(text: Any, blocks: Any, elements: Any, signatures: Any, out: Any) -> None:
+    sums = _prefixes(blocks)
+    near, copies = _distances(elements), _copies(text, blocks)
+    groups, held, children, order = _kin(elements, signatures, sums)
+    column = 2 if sums[len(blocks), 2] > 0 else 0
+    main = _deepest(elements, sums, column, 1, 2)
+    large = _deepest(elements, sums, column, 4, 5)
+    boxes = _boxes(blocks, elements, sums)
+    box = _largest_box(boxes)
+    runs, run_of, item_order, item_of = _entries(elements, sums)
+    run = _largest_run(runs, run_of)
+    title_at = _title_heading(blocks, elements)
+    page = np.empty(len(PAGE), dtype=np.int32)
+    _fill_page(page, elements, sums, main, boxes, box, title_at)
+    _fill_page_runs(page, sums, runs, run)
+    met = np.array([-1, 0, -1], dtype=np.int64)
+    for b in range(len(blocks)):
+        row, element, item = out[b], blocks[b, 2], item_of[blocks[b, 2]]
+        at = _fill_own(row, text, blocks, b, elements, copies)
+        at = _fill_near(row, at, blocks[b, 11], near, element)
+        at, outer = _fill_levels(row, at, elements, element, sums)
+        at = _fill_around(row, at, blocks, elements, b)
+        at = _fill_place(row, at, blocks, sums, b)
+        at = _fill_kin(row, at, elements, element, groups, held)
+        at = _fill_main(row, at, elements, b, main, large)
+        at = _fill_since(row, at, blocks, elements, sums, b, title_at, met)
+        row[at], row[at + 1] = children[outer], order[element]
+        at = _fill_box(row, at + 2, elements, b, element, boxes, box)
+        if run_of[item] >= 0:
+            at = _fill_run(row, at, sums, runs, run_of[item], run, item_order[item])
+            row[at] = b - elements[item, 4]
+            row[at + 1] = held[groups[element], 0] * 10 // runs[run_of[item], 0]
         else:
-            for place in range(28, 38):
+            for place in range(10):
                 row[at + place] = -1
-        at += 38
-        row[at] = n
-        row[at + 1] = chars_in_page
-        row[at + 2] = _share(links_in_page, chars_in_page)
-        row[at + 3] = _share(good_in_page, chars_in_page)
-        row[at + 4] = _share(sums[main_to, 0] - sums[main_from, 0], chars_in_page)
-        row[at + 5] = _share(
-            sums[main_to, 1] - sums[main_from, 1], sums[main_to, 0] - sums[main_from, 0]
-        )
-        row[at + 6] = main_to - main_from
-        row[at + 7] = articles
-        row[at + 8] = title_at
-        row[at + 9] = _share(boxes[box], all_worth)
-        row[at + 10] = _share(sums[box_to, 1] - sums[box_from, 1], box_chars)
-        row[at + 11] = box_to - box_from
-        if page_run >= 0:
-            row[at + 12] = runs[page_run, 0]
-            row[at + 13] = _share(runs[page_run, 2], chars_in_page)
-            row[at + 14] = _share(runs[page_run, 4], good_in_page)
-            row[at + 15] = _share(sums[runs[page_run, 5], 2], good_in_page)
-        else:
-            row[at + 12], row[at + 13], row[at + 14], row[at + 15] = -1, -1, -1, -1
-        at += 16
-        if _IS_HEADING[tag]:
-            last_heading, heading_level = b, _IS_HEADING[tag]
-        if sums[b + 1, 2] > sums[b, 2]:
-            last_good = b
+            at += 8
+        for place in range(len(page)):
+            row[at + 2 + place] = page[place]
+    _fill_until_good(sums, out)
+
+
+@inlined_kernel
+def _fill_own(row: Any, text: Any, blocks: Any, b: int, elements: Any, copies: Any) -> int:
+    """`OWN`: what the block itself measures. As all that follow: the place after them."""
+    element, flags, chars, words = blocks[b, 2], blocks[b, 3], blocks[b, 4], blocks[b, 5]
+    lines = 1
+    for place in range(blocks[b, 0], blocks[b, 1]):
+        lines += text[place] == 10
+    row[0] = chars
+    row[1] = words
+    row[2] = chars * 10 // max(words, 1)
+    row[3] = _share(blocks[b, 6], chars)
+    row[4] = blocks[b, 7]
+    row[5] = _share(blocks[b, 8], chars)
+    row[6] = _share(blocks[b, 9], chars)
+    row[7] = _share(blocks[b, 10], chars)
+    for bit in range(6):
+        row[8 + bit] = flags >> bit & 1
+    row[14] = elements[element, 1]
+    row[15] = elements[element, 3]
+    row[16] = _share(blocks[b, 12], words)
+    row[17] = blocks[b, 12]
+    row[18] = copies[b]
+    row[19] = chars // lines
+    return 20
+
+
+@inlined_kernel
+def _fill_near(row: Any, at: int, hints: int, near: Any, element: int) -> int:
+    """How far above the block hints and places are; hints of inline elements in it are near."""
+    for h in range(_N_NEAR):
+        distance = near[element, h]
+        if h < _N_HINTS and hints >> h & 1:
+            distance = min(distance, 2)
+        row[at + h] = distance
+    return at + _N_NEAR
+
+
+@inlined_kernel
+def _fill_levels(row: Any, at: int, elements: Any, element: int, sums: Any) -> tuple[int, int]:
+    """`LEVEL` of the element and those around it that hold more; also the first of these."""
+    outer = level = element
+    for number in range(LEVELS):
+        first, stop = elements[level, 4], elements[level, 5]
+        held = sums[stop, 0] - sums[first, 0]
+        row[at] = stop - first
+        row[at + 1] = held
+        row[at + 2] = _share(sums[stop, 1] - sums[first, 1], held)
+        row[at + 3] = _share(sums[stop, 2] - sums[first, 2], held)
+        row[at + 4] = _share(held, sums[len(sums) - 1, 0])
+        at += 5
+        if number == 1:
+            outer = level
+        level = _next_level(elements, level)
+    return at, outer
+
+
+@inlined_kernel
+def _fill_around(row: Any, at: int, blocks: Any, elements: Any, b: int) -> int:
+    """`AROUND`: the blocks before and after, -1 where there is none."""
+    for distance in range(1, NEAR + 1):
+        for side in (-distance, distance):
+            other = b + side
+            if 0 <= other < len(blocks):
+                row[at] = blocks[other, 4]
+                row[at + 1] = _share(blocks[other, 6], blocks[other, 4])
+                row[at + 2] = elements[blocks[other, 2], 1]
+                row[at + 3] = blocks[other, 8]
+            else:
+                row[at], row[at + 1], row[at + 2], row[at + 3] = -1, -1, -1, -1
+            at += 4
+    return at
+
+
+@inlined_kernel
+def _fill_place(row: Any, at: int, blocks: Any, sums: Any, b: int) -> int:
+    """Where in the page the block stands."""
+    n = len(blocks)
+    row[at] = b
+    row[at + 1] = b * SCALE // n
+    row[at + 2] = _share(sums[b, 0], sums[n, 0])
+    row[at + 3] = n - b
+    return at + 4
+
+
+@inlined_kernel
+def _fill_kin(row: Any, at: int, elements: Any, element: int, groups: Any, held: Any) -> int:
+    """What elements with the signature of the block's have."""
+    group, parent = groups[element], elements[element, 0]
+    row[at] = held[group, 0]
+    row[at + 1] = held[group, 1] // max(held[group, 0], 1)
+    row[at + 2] = _share(held[group, 2], held[group, 1])
+    row[at + 3] = held[groups[parent], 0] if parent >= 0 else 0
+    return at + 4
+
+
+@byte_kernel
+def _levels_to(elements: Any, element: int, b: int) -> int:
+    """How many levels above an element the first one is that holds a block."""
+    levels = 0
+    while element > 0 and not elements[element, 4] <= b < elements[element, 5]:
+        element = elements[element, 0]
+        levels += 1
+    return levels
+
+
+@inlined_kernel
+def _fill_main(row: Any, at: int, elements: Any, b: int, main: int, large: int) -> int:
+    """Where the block stands by the element that holds most of the page."""
+    first, stop = elements[main, 4], elements[main, 5]
+    row[at] = first <= b < stop
+    row[at + 1] = elements[large, 4] <= b < elements[large, 5]
+    row[at + 2] = max(first - b, 0)
+    row[at + 3] = max(b - stop + 1, 0)
+    row[at + 4] = _levels_to(elements, main, b)
+    return at + 5
+
+
+@inlined_kernel
+def _fill_since(
+    row: Any, at: int, blocks: Any, elements: Any, sums: Any, b: int, title_at: int, met: Any
+) -> int:
+    """What came before the block and comes after it. `met`, int64 (3): the last heading, its level
+    and the last good block; -1, 0 and -1 before any."""
+    n, good = len(blocks), sums[len(blocks), 2]
+    row[at] = b - met[0] if met[0] >= 0 else 10_000
+    row[at + 1] = met[1]
+    row[at + 2] = _IS_HEADING[elements[blocks[b + 1, 2], 1]] if b + 1 < n else 0
+    row[at + 3] = b - title_at if title_at >= 0 else -10_000
+    row[at + 4] = b - met[2] if met[2] >= 0 else 10_000
+    row[at + 5] = 10_000  # `_fill_until_good`
+    row[at + 6] = _share(sums[b, 2], good)
+    row[at + 7] = _share(good - sums[b + 1, 2], good)
+    level = _IS_HEADING[elements[blocks[b, 2], 1]]
+    if level:
+        met[0], met[1] = b, level
+    if sums[b + 1, 2] > sums[b, 2]:
+        met[2] = b
+    return at + 8
+
+
+@inlined_kernel
+def _fill_box(row: Any, at: int, elements: Any, b: int, element: int, boxes: Any, box: int) -> int:
+    """How much the block's element, or one of two around it, is a box of paragraphs, and where the
+    block stands by the largest."""
+    best = 0
+    for _ in range(3):
+        best = max(best, boxes[element])
+        element = max(elements[element, 0], 0)
+    first, stop = elements[box, 4], elements[box, 5]
+    row[at] = _share(best, boxes[box])
+    row[at + 1] = first <= b < stop
+    row[at + 2] = max(first - b, 0)
+    row[at + 3] = max(b - stop + 1, 0)
+    row[at + 4] = _levels_to(elements, box, b)
+    return at + 5
+
+
+@inlined_kernel
+def _fill_run(row: Any, at: int, sums: Any, runs: Any, run: int, largest: int, item: int) -> int:
+    """The run of entries that the block stands in, and in which of them."""
+    chars, good = sums[len(sums) - 1, 0], sums[len(sums) - 1, 2]
+    row[at] = run == largest
+    row[at + 1] = runs[run, 0]
+    row[at + 2] = _share(runs[run, 2], chars)
+    row[at + 3] = _share(runs[run, 4], good)
+    row[at + 4] = _share(sums[runs[run, 5], 2], good)
+    row[at + 5] = _share(runs[run, 3], runs[run, 2])
+    row[at + 6] = runs[run, 1] * 10 // runs[run, 0]
+    row[at + 7] = item
+    return at + 8
+
+
+@byte_kernel
+def _fill_page(
+    page: Any, elements: Any, sums: Any, main: int, boxes: Any, box: int, title_at: int
+) -> None:
+    """`PAGE`, as far as it is not about runs: the same for every block."""
+    n = len(sums) - 1
+    articles, worth = 0, 0
+    for e in range(len(elements)):
+        articles += elements[e, 1] == _ARTICLE
+        worth += boxes[e]
+    main_from, main_to = elements[main, 4], elements[main, 5]
+    box_from, box_to = elements[box, 4], elements[box, 5]
+    main_chars = sums[main_to, 0] - sums[main_from, 0]
+    page[0] = n
+    page[1] = sums[n, 0]
+    page[2] = _share(sums[n, 1], sums[n, 0])
+    page[3] = _share(sums[n, 2], sums[n, 0])
+    page[4] = _share(main_chars, sums[n, 0])
+    page[5] = _share(sums[main_to, 1] - sums[main_from, 1], main_chars)
+    page[6] = main_to - main_from
+    page[7] = articles
+    page[8] = title_at
+    page[9] = _share(boxes[box], worth)
+    page[10] = _share(sums[box_to, 1] - sums[box_from, 1], sums[box_to, 0] - sums[box_from, 0])
+    page[11] = box_to - box_from
+
+
+@byte_kernel
+def _fill_page_runs(page: Any, sums: Any, runs: Any, run: int) -> None:
+    """The end of `PAGE`: the page's largest run; -1 where it has none."""
+    if run < 0:
+        page[12:] = -1
+        return
+    chars, good = sums[len(sums) - 1, 0], sums[len(sums) - 1, 2]
+    page[12] = runs[run, 0]
+    page[13] = _share(runs[run, 2], chars)
+    page[14] = _share(runs[run, 4], good)
+    page[15] = _share(sums[runs[run, 5], 2], good)
+
+
+@kernel
+def _fill_until_good(sums: Any, out: Any) -> None:
+    """How far the next good block is, from the last block backwards."""
     following = -1
-    for back in range(n):
-        b = n - 1 - back
+    for back in range(len(out)):
+        b = len(out) - 1 - back
         if following >= 0:
             out[b, _UNTIL_GOOD] = following - b
         if sums[b + 1, 2] > sums[b, 2]:
             following = b
-
-
-_UNTIL_GOOD = FEATURES.index("until_good")
 
 
 @kernel

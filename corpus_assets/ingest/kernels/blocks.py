@@ -27,7 +27,6 @@ from corpus_assets.ingest.kernels.markup import (
     is_letter,
     name_hash,
     read_name,
-    write_code,
 )
 from corpus_assets.ingest.kernels.page_chars import (
     code_point,
@@ -67,6 +66,7 @@ from corpus_assets.ingest.kernels.page_names import (
     find_slot,
     signed,
 )
+from corpus_assets.ingest.kernels.rough_text import write_code
 from corpus_assets.ingest.kernels.start_tags import (
     HAS_HREF,
     IS_CLOSED,
@@ -78,7 +78,7 @@ from corpus_assets.ingest.kernels.start_tags import (
     after_word,
     read_attributes,
 )
-from corpus_assets.text.bytes import byte_kernel, find_byte, find_near_byte
+from corpus_assets.text.byte_search import byte_kernel, find_byte, find_near_byte, inlined_kernel
 from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
 
 Bytes = npt.NDArray[np.uint8]
@@ -121,6 +121,62 @@ class Blocks(NamedTuple):
     signatures: Words
 
 
+class _Page(NamedTuple):
+    """What a page is read from and into; kernels hand it to each other."""
+
+    data: Bytes
+    text: Bytes
+    blocks: Ints
+    elements: Ints
+    signatures: Words
+    stack: Ints  # numbers of open elements, by depth; 0 is the page
+    open_names: Words  # their names
+    title: Words  # words of the page's title
+    endless: Words  # names of left-out elements without an end tag
+    state: npt.NDArray[np.int64]  # what changes while the page is read, by `NOW_SIZE` ...
+
+
+(
+    NOW_SIZE,  # bytes of text written
+    NOW_BLOCKS,  # blocks that are complete
+    NOW_ELEMENTS,
+    NOW_DEPTH,  # of the innermost open element
+    NOW_IS_OPEN,  # a block has begun
+    NOW_FLAGS,  # of this block, or the next
+    NOW_PENDING,  # what the next character has before it: `_SPACE` ...
+    NOW_LEAD,  # white space of preformatted text that is written before its block begins
+    NOW_IS_RAISED,  # a number ended and `sup` began
+    NOW_BREAKS,  # `br` since the last character
+    NOW_PRE,  # depth of the open `pre`
+    NOW_LINK,  # depth at which the open link began, -1 where none is open
+    NOW_LINK_START,
+    NOW_TO_PLACE,  # the open link leads to a place of the page
+    NOW_WASTED,  # bytes read in vain, to find the ends of what is not shown
+    NOW_ENDLESS,  # how many names `endless` holds
+    NOW_COMMENTS_END,
+    NOW_HAS_TITLE,
+) = range(18)
+N_NOW = 18
+MAX_TITLE_WORDS, MAX_ENDLESS = 256, 16
+
+
+class _Names(NamedTuple):
+    """Tables of names, by hash: elements, hints of attributes, entities."""
+
+    tag_hashes: Words
+    tag_kinds: Bytes
+    tag_numbers: Bytes
+    hint_hashes: Words
+    hint_bits: npt.NDArray[np.uint32]
+    entity_hashes: Words
+    entity_codes: Words
+
+
+_NAMES = _Names(
+    TAG_HASHES, TAG_KINDS, TAG_NUMBERS, HINT_HASHES, HINT_BITS, ENTITY_HASHES, ENTITY_CODES
+)
+
+
 def find_blocks(page: bytes) -> Blocks:
     """Blocks and elements of a page in UTF-8; about 2 ns a byte."""
     if len(page) > MAX_PAGE_BYTES:
@@ -131,12 +187,15 @@ def find_blocks(page: bytes) -> Blocks:
     blocks = np.zeros((room, len(BLOCK_COLUMNS)), dtype=np.int32)
     elements = np.zeros((room, len(ELEMENT_COLUMNS)), dtype=np.int32)
     signatures = np.zeros(room, dtype=np.uint64)
-    n, m = _parse(
+    read = _Page(
         data, text, blocks, elements, signatures,
-        np.zeros(272 + MAX_DEPTH + 1, dtype=np.uint64), np.zeros(MAX_DEPTH + 1, dtype=np.int32),
-        TAG_HASHES, TAG_KINDS, TAG_NUMBERS,
-        HINT_HASHES, HINT_BITS, ENTITY_HASHES, ENTITY_CODES,
+        stack=np.zeros(MAX_DEPTH + 1, dtype=np.int32),
+        open_names=np.zeros(MAX_DEPTH + 1, dtype=np.uint64),
+        title=np.zeros(MAX_TITLE_WORDS, dtype=np.uint64),
+        endless=np.zeros(MAX_ENDLESS, dtype=np.uint64),
+        state=np.zeros(N_NOW, dtype=np.int64),
     )  # fmt: skip
+    n, m = _parse(read, _NAMES)
     return Blocks(text, blocks[:n], elements[:m], signatures[:m])
 
 
@@ -415,286 +474,57 @@ def _write_annotation(
 
 
 @byte_kernel
-def _parse(
-    data: Bytes,
-    text: Bytes,
-    blocks: Ints,
-    elements: Ints,
-    signatures: Words,
-    scratch: Words,
-    stack: Ints,  # numbers of open elements
-    tag_hashes: Words,
-    tag_kinds: Bytes,
-    tag_numbers: Bytes,
-    hint_hashes: Words,
-    hint_bits: npt.NDArray[np.uint32],
-    entity_hashes: Words,
-    entity_codes: Words,
-) -> tuple[int, int]:
-    n = len(data)
-    title = scratch[:256]
-    never_ends = scratch[256:272]  # names of left-out elements without an end tag
-    names = scratch[272:]  # of open elements
-    hints, slot, signature, name = 0, -1, np.uint64(0), np.uint64(0)
-    is_closed = False
-    marks = 0
-    n_never = 0
-    depth = 0  # stack[depth] is the innermost open element
-    n_elements, n_blocks = 1, 0
-    elements[0, _PARENT] = -1
-    size = 0
-    is_open = False  # a block has begun
-    pending = 0  # what the next character has before it: `_SPACE` ...
-    lead = 0  # white space of preformatted text that is written before its block begins
-    is_raised = False  # a number ended and `sup` began
-    wasted = 0  # bytes read in vain, to find the ends of what is not shown
-    to_place = False  # the open link leads to a place of the page
-    breaks = 0  # `br` since the last character
-    pre = 0  # depth of the open `pre`
-    link = -1  # depth at which the open link began
-    link_start = 0
-    comments_end = True
-    has_title = False
-    flags = 0
+def _parse(page: _Page, names: _Names) -> tuple[int, int]:
+    """Read the whole page: text and tags in turn. Gives the numbers of blocks and of elements."""
+    state = page.state
+    state[NOW_ELEMENTS] = 1
+    state[NOW_LINK] = -1
+    state[NOW_COMMENTS_END] = 1
+    page.elements[0, _PARENT] = -1
     at = 0
-    while True:
-        is_tag = False
-        stop = at >= n
-        flush = stop
-        tag = 0
-        quote = 0  # a quotation mark that a tag stands for
-        if not stop:
-            byte = data[at]
-            if byte == 60 and at + 1 < n:
-                following = data[at + 1]
-                is_tag = following in (33, 47, 63) or is_letter(following)
-        if stop:
-            pass
-        elif is_tag:
-            following = data[at + 1]
-            if following == 33 and at + 3 < n and data[at + 2] == 45 and data[at + 3] == 45:
-                place = after_comment(data, at + 2) if comments_end else -1
-                comments_end = place >= 0
-                at = place if comments_end else at + 4
-                continue
-            if following == 33 or following == 63:
-                at = min(find_near_byte(data, 62, at + 1) + 1, n)
-                continue
-            if following == 47:
-                if at + 2 >= n or not is_letter(data[at + 2]):
-                    at = min(find_near_byte(data, 62, at + 1) + 1, n)
-                    continue
-                begin = at
-                end, name = read_name(data, at + 2)
-                at = min(find_near_byte(data, 62, end) + 1, n)
-                slot = find_slot(tag_hashes, name)
-                kind = signed(tag_kinds[slot]) if slot >= 0 else IS_INLINE
-                if kind == IS_A:
-                    if link >= 0 and is_open:
-                        if to_place and pre == 0 and _is_handle(text, link_start, size):
-                            pending |= _SPACE if text[link_start] <= 32 else 0
-                            size = link_start
-                            if size == blocks[n_blocks, _START]:
-                                blocks[n_blocks] = 0
-                                is_open, pending = False, 0
-                        blocks[n_blocks, _LINK_CHARS] += _chars_of(text, link_start, size)
-                    link = -1
-                    continue
-                if kind == IS_QUOTE:
-                    quote = 0x201D
-                elif kind != IS_BREAKING and (slot >= 0 or not _has_dash(data, begin, end)):
-                    is_raised = is_raised and kind != IS_SUP
-                    continue
-                else:
-                    number = signed(tag_numbers[slot]) if slot >= 0 else _CUSTOM
-                    place = _namesake(elements, stack, names, depth, name, number)
-                    flush = True
-                    if place > 0:
-                        tag = -place
-            else:
-                begin = at
-                at, name = read_name(data, at + 1)
-                slot = find_slot(tag_hashes, name)
-                kind = signed(tag_kinds[slot]) if slot >= 0 else IS_INLINE
-                if slot < 0 and _has_dash(data, begin, at):
-                    kind = IS_BREAKING
-                at, hints, signature, marks = read_attributes(
-                    data, at, kind, name, hint_hashes, hint_bits
-                )
-                is_closed = marks & IS_CLOSED != 0
-                # what the tag does
-                if marks & NOT_SHOWN and kind in _INLINE and wasted <= n:
-                    end, place = _after_inline(data, at, name, tag_hashes, tag_kinds)
-                    if end > 0:
-                        at = end
-                        continue
-                    wasted += place - at
-                if kind == IS_VOID:
-                    continue
-                if kind == IS_RAW:
-                    place = after_raw(data, at, name)
-                    if name == _TITLE_HASH and not has_title and depth <= 3:
-                        _read_title(data, at, place, title)
-                        has_title = True
-                    if marks & IS_TEX:
-                        if not is_open:
-                            is_open = True
-                            blocks[n_blocks, _START] = size - lead
-                            lead = 0
-                        elif pending & _SPACE:
-                            text[size] = 32
-                            size += 1
-                        pending = 0
-                        size = _write_formula(data, at, place, text, size)
-                        flags |= 8
-                    at = min(find_near_byte(data, 62, place) + 1, n)
-                    continue
-                if kind in (IS_LEFT_OUT, IS_MATH) or (kind == IS_SPAN and marks & IS_LEFT_OUT_SPAN):
-                    is_known = is_closed and kind != IS_SPAN
-                    for index in range(n_never):
-                        is_known = is_known or never_ends[index] == name
-                    if is_known:
-                        continue
-                    place = _after_nested(data, at, name)
-                    if place < 0:
-                        if n_never < len(never_ends):
-                            never_ends[n_never] = name
-                            n_never += 1
-                        continue
-                    if kind == IS_MATH:
-                        inner = _annotation(data, at, place)
-                        if inner < 0:
-                            continue  # its letters are read as text
-                        if not is_open:
-                            is_open = True
-                            blocks[n_blocks, _START] = size - lead
-                            lead = 0
-                        elif pending & _SPACE:
-                            text[size] = 32
-                            size += 1
-                        pending = 0
-                        last = find_near_byte(data, 60, inner)
-                        size = _write_annotation(
-                            data, inner, last, text, size, entity_hashes, entity_codes
-                        )
-                        flags |= 8
-                    at = place
-                    continue
-                if kind == IS_BR:
-                    breaks += 1
-                    if pre > 0 and is_open:
-                        text[size] = 10
-                        size += 1
-                        pending = 0
-                    elif pre > 0:
-                        size, lead = size - lead, 0
-                    else:
-                        flush = is_open and breaks >= 2
-                        pending |= _SPACE
-                    if not flush:
-                        continue
-                elif kind == IS_HR:
-                    flush = True
-                elif kind == IS_A:
-                    if link >= 0 and is_open:
-                        blocks[n_blocks, _LINK_CHARS] += _chars_of(text, link_start, size)
-                    link = depth if marks & HAS_HREF else -1
-                    to_place = marks & TO_PLACE != 0
-                    link_start = size
-                    if is_open:
-                        blocks[n_blocks, _INNER] |= hints
-                        blocks[n_blocks, _LINKS] += marks & HAS_HREF
-                    continue
-                elif kind == IS_QUOTE:
-                    quote = 0x201C
-                elif kind != IS_BREAKING:
-                    if is_open:
-                        blocks[n_blocks, _INNER] |= hints
-                        is_raised = (
-                            kind == IS_SUP and pending == 0 and 48 <= text[size - 1] <= 57
-                        ) or (is_raised and kind != IS_SUP)
-                    continue
-                else:
-                    flush = True
-                    tag = signed(tag_numbers[slot]) if slot >= 0 else _CUSTOM
-        if flush:
-            if is_open:
-                block = blocks[n_blocks]
-                if link >= 0:
-                    block[_LINK_CHARS] += _chars_of(
-                        text, max(link_start, signed(block[_START])), size
-                    )
-                while size > block[_START] and text[size - 1] <= 32:
-                    size -= 1
-                block[_END] = size
-                block[_ELEMENT] = stack[depth]
-                block[_FLAGS] = flags | (2 if link >= 0 else 0) | (4 if pre > 0 else 0)
-                _measure(text, block, title)
-                if size > block[_START]:
-                    n_blocks += 1
-                else:
-                    block[:] = 0
-            else:
-                size -= lead
-            lead = pending = 0
-            is_open = is_raised = False
-            flags = 16 if breaks >= 2 and not stop else 0
-            link_start = size
-            if stop:
-                break
-            if tag < 0:  # an end tag: everything from there on is closed
-                depth = _close(elements, stack, depth, -tag, n_blocks)
-                if link > depth:
-                    link = -1
-                if pre > depth:
-                    pre = 0
-            elif tag > 0:
-                if depth > 0 and elements[stack[depth], _TAG] == _P:
-                    depth = _close(elements, stack, depth, depth, n_blocks)
-                place = _sibling(elements, stack, depth, tag)
-                if place > 0:
-                    depth = _close(elements, stack, depth, place, n_blocks)
-                if link > depth:
-                    link = -1
-                if pre > depth:
-                    pre = 0
-                if (
-                    depth < MAX_DEPTH
-                    and not is_closed
-                    and not ((tag in (_HTML, _BODY, _HEAD)) and depth > 2)
-                ):
-                    element = elements[n_elements]
-                    element[_PARENT] = stack[depth]
-                    # Some boards write posts as quotations; what a post quotes is called otherwise.
-                    element[_TAG] = _DIV if tag == _BLOCKQUOTE and hints & _POST_BIT else tag
-                    element[_HINTS] = hints
-                    element[_FIRST] = n_blocks
-                    depth += 1
-                    element[_DEPTH] = depth
-                    signatures[n_elements] = signature
-                    stack[depth] = n_elements
-                    names[depth] = name
-                    n_elements += 1
-                    if tag == _PRE and pre == 0:
-                        pre = depth
-            breaks = 0
-            continue
-        # text
-        code, second, after = quote, 0, at
-        if not is_tag:
-            code, after = signed(data[at]), at + 1
-            if code == 38:
-                after, code, second = read_entity(data, at, entity_hashes, entity_codes)
-                if after == at:
-                    code, after = 38, at + 1
-            elif code >= 0xC2:
-                code, after = code_point(data, at)
+    while at < len(page.data):
+        if _begins_tag(page.data, at):
+            at = _read_tag(page, names, at)
+        else:
+            at = _read_text(page, names, at)
+    _end_block(page)
+    _close(page.elements, page.stack, state[NOW_DEPTH], 0, state[NOW_BLOCKS])
+    return state[NOW_BLOCKS], state[NOW_ELEMENTS]
+
+
+@inlined_kernel
+def _begins_tag(data: Bytes, at: int) -> bool:
+    if data[at] != 60 or at + 1 >= len(data):
+        return False
+    following = data[at + 1]
+    return following in (33, 47, 63) or is_letter(following)
+
+
+@inlined_kernel
+def _read_text(page: _Page, names: _Names, at: int) -> int:
+    """Write the characters up to the next tag; the place of that tag."""
+    data, text, state = page.data, page.text, page.state
+    n = len(data)
+    in_pre = state[NOW_PRE] > 0
+    is_open, is_raised = state[NOW_IS_OPEN] != 0, state[NOW_IS_RAISED] != 0
+    size, lead = state[NOW_SIZE], state[NOW_LEAD]
+    pending, breaks = state[NOW_PENDING], state[NOW_BREAKS]
+    while at < n:
+        code, second, after = signed(data[at]), 0, at + 1
+        if code == 60 and _begins_tag(data, at):
+            break
+        if code == 38:
+            after, code, second = read_entity(data, at, names.entity_hashes, names.entity_codes)
+            if after == at:
+                code, after = 38, at + 1
+        elif code >= 0xC2:
+            code, after = code_point(data, at)
         if code == 0xAD or code == 0xFEFF:
             at = after
             continue
         if code <= 32 or code == 0xA0 or code == 0x3000 or code == 0x200B:
             is_raised = False
-            if pre > 0 and (code == 10 or code == 9 or code == 32 or code == 0xA0):
+            if in_pre and (code == 10 or code == 9 or code == 32 or code == 0xA0):
                 pending = 0
                 if code == 10 and not is_open:
                     size, lead = size - lead, 0
@@ -708,25 +538,13 @@ def _parse(
             continue
         if not is_open:
             is_open = True
-            blocks[n_blocks, _START] = size - lead
+            _begin_block(page, size - lead)
             lead = 0
-            if link >= 0:
-                blocks[n_blocks, _LINKS] += 1
-        elif breaks > 0 and pending:
-            text[size] = 10
-            size += 1
-        elif pending & _SPACE:
-            if not is_wide(code) or pre > 0 or not _is_wrapped(data, at):
-                text[size] = 32
-                size += 1
-        elif pending and is_southeast_asian(code):
-            size = write_code(text, size, 0x200B)
-        elif is_raised and (48 <= code <= 57 or code == 45 or code == 0x2212):
-            text[size] = 94
-            size += 1
+        elif pending or is_raised:
+            size = _separate(data, at, text, size, code, pending, breaks, is_raised, in_pre)
         is_raised = False
         pending = breaks = 0
-        if is_tag or data[at] == 38:
+        if data[at] == 38:
             size = write_code(text, size, code)
             if second:
                 size = write_code(text, size, second)
@@ -736,8 +554,331 @@ def _parse(
                 text[size] = data[at]
                 size += 1
                 at += 1
-    _close(elements, stack, depth, 0, n_blocks)
-    return n_blocks, n_elements
+    state[NOW_IS_OPEN], state[NOW_IS_RAISED] = is_open, is_raised
+    state[NOW_SIZE], state[NOW_LEAD] = size, lead
+    state[NOW_PENDING], state[NOW_BREAKS] = pending, breaks
+    return at
+
+
+@inlined_kernel
+def _begin_block(page: _Page, start: int) -> None:
+    """Begin a block at a place of the text, with its first character."""
+    block = page.blocks[page.state[NOW_BLOCKS]]
+    block[_START] = start
+    if page.state[NOW_LINK] >= 0:
+        block[_LINKS] += 1
+
+
+@byte_kernel
+def _separate(
+    data: Bytes,
+    at: int,
+    text: Bytes,
+    size: int,
+    code: int,
+    pending: int,
+    breaks: int,
+    is_raised: bool,
+    in_pre: bool,
+) -> int:
+    """Write what stands between a block's last character and the next, `code` at `at`."""
+    if breaks > 0 and pending:
+        text[size] = 10
+        return size + 1
+    if pending & _SPACE:
+        if is_wide(code) and not in_pre and _is_wrapped(data, at):
+            return size
+        text[size] = 32
+        return size + 1
+    if pending and is_southeast_asian(code):
+        return write_code(text, size, 0x200B)
+    if is_raised and (48 <= code <= 57 or code == 45 or code == 0x2212):
+        text[size] = 94
+        return size + 1
+    return size
+
+
+@byte_kernel
+def _write_quote(page: _Page, at: int, code: int) -> None:
+    """Write the quotation mark that a tag which ended before `at` stands for."""
+    state = page.state
+    size = state[NOW_SIZE]
+    if state[NOW_IS_OPEN] == 0:
+        state[NOW_IS_OPEN] = 1
+        _begin_block(page, size - state[NOW_LEAD])
+        state[NOW_LEAD] = 0
+    else:
+        size = _separate(
+            page.data, at, page.text, size, code, state[NOW_PENDING], state[NOW_BREAKS],
+            state[NOW_IS_RAISED] != 0, state[NOW_PRE] > 0,
+        )  # fmt: skip
+    state[NOW_SIZE] = write_code(page.text, size, code)
+    state[NOW_IS_RAISED] = state[NOW_PENDING] = state[NOW_BREAKS] = 0
+
+
+@inlined_kernel
+def _read_tag(page: _Page, names: _Names, at: int) -> int:
+    """Do what a tag, comment or declaration asks for; the place after it."""
+    data, state = page.data, page.state
+    following = data[at + 1]
+    if following == 33 and at + 3 < len(data) and data[at + 2] == 45 and data[at + 3] == 45:
+        place = after_comment(data, at + 2) if state[NOW_COMMENTS_END] else -1
+        state[NOW_COMMENTS_END] = place >= 0
+        return place if place >= 0 else at + 4
+    if following == 47 and at + 2 < len(data) and is_letter(data[at + 2]):
+        return _read_end_tag(page, names, at)
+    if following in (33, 47, 63):
+        return min(find_near_byte(data, 62, at + 1) + 1, len(data))
+    return _read_start_tag(page, names, at)
+
+
+@inlined_kernel
+def _read_end_tag(page: _Page, names: _Names, begin: int) -> int:
+    data, state = page.data, page.state
+    end, name = read_name(data, begin + 2)
+    at = min(find_near_byte(data, 62, end) + 1, len(data))
+    slot = find_slot(names.tag_hashes, name)
+    kind = signed(names.tag_kinds[slot]) if slot >= 0 else IS_INLINE
+    if kind == IS_A:
+        _end_link(page)
+    elif kind == IS_QUOTE:
+        _write_quote(page, at, 0x201D)
+    elif kind != IS_BREAKING and (slot >= 0 or not _has_dash(data, begin, end)):
+        if kind == IS_SUP:
+            state[NOW_IS_RAISED] = 0
+    else:
+        number = signed(names.tag_numbers[slot]) if slot >= 0 else _CUSTOM
+        place = _namesake(
+            page.elements, page.stack, page.open_names, state[NOW_DEPTH], name, number
+        )
+        _end_block(page)
+        if place > 0:
+            _close_from(page, place)
+        state[NOW_BREAKS] = 0
+    return at
+
+
+@inlined_kernel
+def _read_start_tag(page: _Page, names: _Names, begin: int) -> int:
+    data, state = page.data, page.state
+    at, name = read_name(data, begin + 1)
+    slot = find_slot(names.tag_hashes, name)
+    kind = signed(names.tag_kinds[slot]) if slot >= 0 else IS_INLINE
+    if slot < 0 and _has_dash(data, begin, at):
+        kind = IS_BREAKING
+    at, hints, signature, marks = read_attributes(
+        data, at, kind, name, names.hint_hashes, names.hint_bits
+    )
+    if marks & NOT_SHOWN and kind in _INLINE and state[NOW_WASTED] <= len(data):
+        end, place = _after_inline(data, at, name, names.tag_hashes, names.tag_kinds)
+        if end > 0:
+            return end
+        state[NOW_WASTED] += place - at
+    if kind == IS_VOID:
+        return at
+    if kind == IS_RAW:
+        return _read_raw(page, at, name, marks)
+    if kind in (IS_LEFT_OUT, IS_MATH) or (kind == IS_SPAN and marks & IS_LEFT_OUT_SPAN):
+        return _leave_out(page, names, at, name, kind, marks)
+    if kind == IS_BR:
+        _break_line(page)
+    elif kind == IS_HR:
+        _end_block(page)
+        state[NOW_BREAKS] = 0
+    elif kind == IS_A:
+        _begin_link(page, hints, marks)
+    elif kind == IS_QUOTE:
+        _write_quote(page, at, 0x201C)
+    elif kind == IS_BREAKING:
+        _end_block(page)
+        tag = signed(names.tag_numbers[slot]) if slot >= 0 else _CUSTOM
+        _begin_element(page, tag, name, hints, signature, marks & IS_CLOSED != 0)
+        state[NOW_BREAKS] = 0
+    elif state[NOW_IS_OPEN]:
+        page.blocks[state[NOW_BLOCKS], _INNER] |= hints
+        if kind == IS_SUP:
+            last = page.text[state[NOW_SIZE] - 1]
+            state[NOW_IS_RAISED] = state[NOW_PENDING] == 0 and 48 <= last <= 57
+    return at
+
+
+@byte_kernel
+def _read_raw(page: _Page, at: int, name: np.uint64, marks: int) -> int:
+    """Pass over an element that holds no tags, after reading a title or a formula out of it."""
+    data, state = page.data, page.state
+    place = after_raw(data, at, name)
+    if name == _TITLE_HASH and not state[NOW_HAS_TITLE] and state[NOW_DEPTH] <= 3:
+        _read_title(data, at, place, page.title)
+        state[NOW_HAS_TITLE] = 1
+    if marks & IS_TEX:
+        size = _begin_formula(page)
+        state[NOW_SIZE] = _write_formula(data, at, place, page.text, size)
+    return min(find_near_byte(data, 62, place) + 1, len(data))
+
+
+@byte_kernel
+def _leave_out(page: _Page, names: _Names, at: int, name: np.uint64, kind: int, marks: int) -> int:
+    """Pass over an element that is not shown, or write the formula of a `math`. Where its end is
+    missing, or a `math` has no formula, what it holds is read as text."""
+    data, state = page.data, page.state
+    if marks & IS_CLOSED and kind != IS_SPAN:
+        return at
+    for index in range(state[NOW_ENDLESS]):
+        if page.endless[index] == name:
+            return at
+    place = _after_nested(data, at, name)
+    if place < 0:
+        if state[NOW_ENDLESS] < len(page.endless):
+            page.endless[state[NOW_ENDLESS]] = name
+            state[NOW_ENDLESS] += 1
+        return at
+    if kind == IS_MATH:
+        inner = _annotation(data, at, place)
+        if inner < 0:
+            return at
+        last = find_near_byte(data, 60, inner)
+        state[NOW_SIZE] = _write_annotation(
+            data, inner, last, page.text, _begin_formula(page),
+            names.entity_hashes, names.entity_codes,
+        )  # fmt: skip
+    return place
+
+
+@byte_kernel
+def _begin_formula(page: _Page) -> int:
+    """Make place for a formula, in the open block or in a new one; where to write it."""
+    state = page.state
+    size: int = state[NOW_SIZE]
+    if state[NOW_IS_OPEN] == 0:
+        state[NOW_IS_OPEN] = 1
+        page.blocks[state[NOW_BLOCKS], _START] = size - state[NOW_LEAD]
+        state[NOW_LEAD] = 0
+    elif state[NOW_PENDING] & _SPACE:
+        page.text[size] = 32
+        size += 1
+    state[NOW_PENDING] = 0
+    state[NOW_FLAGS] |= 8
+    return size
+
+
+@inlined_kernel
+def _break_line(page: _Page) -> None:
+    """A `br`: a line end of preformatted text; of other text the second in a row ends a block."""
+    state = page.state
+    state[NOW_BREAKS] += 1
+    if state[NOW_PRE] == 0:
+        state[NOW_PENDING] |= _SPACE
+        if state[NOW_IS_OPEN] and state[NOW_BREAKS] >= 2:
+            _end_block(page)
+            state[NOW_BREAKS] = 0
+    elif state[NOW_IS_OPEN]:
+        page.text[state[NOW_SIZE]] = 10
+        state[NOW_SIZE] += 1
+        state[NOW_PENDING] = 0
+    else:
+        state[NOW_SIZE] -= state[NOW_LEAD]
+        state[NOW_LEAD] = 0
+
+
+@inlined_kernel
+def _begin_link(page: _Page, hints: int, marks: int) -> None:
+    state = page.state
+    block = page.blocks[state[NOW_BLOCKS]]
+    if state[NOW_LINK] >= 0 and state[NOW_IS_OPEN]:
+        block[_LINK_CHARS] += _chars_of(page.text, state[NOW_LINK_START], state[NOW_SIZE])
+    state[NOW_LINK] = state[NOW_DEPTH] if marks & HAS_HREF else -1
+    state[NOW_TO_PLACE] = marks & TO_PLACE != 0
+    state[NOW_LINK_START] = state[NOW_SIZE]
+    if state[NOW_IS_OPEN]:
+        block[_INNER] |= hints
+        block[_LINKS] += marks & HAS_HREF
+
+
+@inlined_kernel
+def _end_link(page: _Page) -> None:
+    """End the open link; one that leads to a place of the page and is one sign is taken back."""
+    text, state = page.text, page.state
+    if state[NOW_LINK] >= 0 and state[NOW_IS_OPEN]:
+        block, start = page.blocks[state[NOW_BLOCKS]], state[NOW_LINK_START]
+        is_handle = state[NOW_TO_PLACE] and state[NOW_PRE] == 0
+        if is_handle and _is_handle(text, start, state[NOW_SIZE]):
+            state[NOW_PENDING] |= _SPACE if text[start] <= 32 else 0
+            state[NOW_SIZE] = start
+            if start == block[_START]:
+                block[:] = 0
+                state[NOW_IS_OPEN] = state[NOW_PENDING] = 0
+        block[_LINK_CHARS] += _chars_of(text, start, state[NOW_SIZE])
+    state[NOW_LINK] = -1
+
+
+@inlined_kernel
+def _end_block(page: _Page) -> None:
+    """End the open block, and keep it where something is left of it without space at its end."""
+    text, state = page.text, page.state
+    size, has_link = state[NOW_SIZE], state[NOW_LINK] >= 0
+    if state[NOW_IS_OPEN]:
+        block = page.blocks[state[NOW_BLOCKS]]
+        if has_link:
+            start = max(state[NOW_LINK_START], signed(block[_START]))
+            block[_LINK_CHARS] += _chars_of(text, start, size)
+        while size > block[_START] and text[size - 1] <= 32:
+            size -= 1
+        block[_END] = size
+        block[_ELEMENT] = page.stack[state[NOW_DEPTH]]
+        in_pre = state[NOW_PRE] > 0
+        block[_FLAGS] = state[NOW_FLAGS] | (2 if has_link else 0) | (4 if in_pre else 0)
+        _measure(text, block, page.title)
+        if size > block[_START]:
+            state[NOW_BLOCKS] += 1
+        else:
+            block[:] = 0
+    else:
+        size -= state[NOW_LEAD]
+    state[NOW_SIZE] = state[NOW_LINK_START] = size
+    state[NOW_LEAD] = state[NOW_PENDING] = state[NOW_IS_OPEN] = state[NOW_IS_RAISED] = 0
+    state[NOW_FLAGS] = 16 if state[NOW_BREAKS] >= 2 else 0
+
+
+@inlined_kernel
+def _close_from(page: _Page, place: int) -> None:
+    """Close the open elements from one on, with what link and preformatted text began in them."""
+    state = page.state
+    depth = _close(page.elements, page.stack, state[NOW_DEPTH], place, state[NOW_BLOCKS])
+    state[NOW_DEPTH] = depth
+    if state[NOW_LINK] > depth:
+        state[NOW_LINK] = -1
+    if state[NOW_PRE] > depth:
+        state[NOW_PRE] = 0
+
+
+@inlined_kernel
+def _begin_element(
+    page: _Page, tag: int, name: np.uint64, hints: int, signature: np.uint64, is_closed: bool
+) -> None:
+    """Open an element, after closing those that end where such a one begins."""
+    state, elements, stack = page.state, page.elements, page.stack
+    if state[NOW_DEPTH] > 0 and elements[stack[state[NOW_DEPTH]], _TAG] == _P:
+        _close_from(page, state[NOW_DEPTH])
+    place = _sibling(elements, stack, state[NOW_DEPTH], tag)
+    if place > 0:
+        _close_from(page, place)
+    depth, number = state[NOW_DEPTH] + 1, state[NOW_ELEMENTS]
+    if depth > MAX_DEPTH or is_closed or (tag in (_HTML, _BODY, _HEAD) and depth > 3):
+        return
+    element = elements[number]
+    element[_PARENT] = stack[depth - 1]
+    # Some boards write posts as quotations; what a post quotes is called otherwise.
+    element[_TAG] = _DIV if tag == _BLOCKQUOTE and hints & _POST_BIT else tag
+    element[_HINTS] = hints
+    element[_FIRST] = state[NOW_BLOCKS]
+    element[_DEPTH] = depth
+    page.signatures[number] = signature
+    stack[depth] = number
+    page.open_names[depth] = name
+    state[NOW_DEPTH] = depth
+    state[NOW_ELEMENTS] = number + 1
+    if tag == _PRE and state[NOW_PRE] == 0:
+        state[NOW_PRE] = depth
 
 
 @byte_kernel

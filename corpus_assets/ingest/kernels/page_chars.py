@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from corpus_assets.ingest.kernels.markup import is_letter
 from corpus_assets.ingest.kernels.page_names import Words, find_slot, signed
-from corpus_assets.text.bytes import byte_kernel
+from corpus_assets.text.byte_search import byte_kernel
 from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
 
 Bytes = npt.NDArray[np.uint8]

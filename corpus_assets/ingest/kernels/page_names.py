@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.ingest.kernels.markup import RAW_ELEMENTS, name_hash
-from corpus_assets.text.bytes import byte_kernel
+from corpus_assets.text.byte_search import byte_kernel
 
 Words = npt.NDArray[np.uint64]
 

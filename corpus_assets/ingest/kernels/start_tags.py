@@ -15,7 +15,7 @@ from corpus_assets.ingest.kernels.page_names import (
     find_slot,
     signed,
 )
-from corpus_assets.text.bytes import byte_kernel, find_near_byte
+from corpus_assets.text.byte_search import byte_kernel, find_near_byte
 from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME
 
 Bytes = npt.NDArray[np.uint8]

@@ -18,6 +18,7 @@ from corpus_assets.core.errors import ShardError, StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.store import LocalStore, open_store, read_checked
+from corpus_assets.shards.export.datatrove import Datatrove
 from corpus_assets.shards.export.files import (
     EXPORT,
     ExportFolder,
@@ -27,11 +28,14 @@ from corpus_assets.shards.export.files import (
     explained,
     write_file,
 )
-from corpus_assets.shards.export.formats import Datatrove, HfParquet, Layout, Mds, Megatron
+from corpus_assets.shards.export.hf_parquet import HfParquet
+from corpus_assets.shards.export.layout import Layout
+from corpus_assets.shards.export.mds import Mds
+from corpus_assets.shards.export.megatron import Megatron
 from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.export.stream import LINEAGE, FlatSpans, RunStream
 from corpus_assets.shards.manifest import parse_manifest
-from corpus_assets.shards.reader import Opener
+from corpus_assets.shards.mapped_shards import Opener
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from catalog.formats.manifest import Manifest
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.reader import Opener, Shard
+from corpus_assets.shards.mapped_shards import Opener
+from corpus_assets.shards.reader import Shard
 
 Ints = npt.NDArray[np.int64]
 
@@ -118,7 +119,7 @@ def _id_bytes(column: pa.ChunkedArray) -> Iterator[bytes]:
         yield chunk.buffers()[1].to_pybytes()[start : start + len(chunk) * 16]
 
 
-# Samples in order, read by the loader from any place on.
+# Samples in order.
 
 CHUNK_BYTES = 2**23
 

@@ -83,7 +83,7 @@ def _tail(data: Bytes, pieces: Ints, first: int, free: int, tail: Bytes) -> int:
 
 @kernel
 def _is_ended(tail: Bytes, n: int, marks: Points) -> bool:
-    """Return an end mark, and no ellipsis of three full stops, closes the line."""
+    """Whether an end mark, and no ellipsis of three full stops, closes the line."""
     size = tail.shape[0]
     if n == 0 or not contains(marks, last_code_point(tail, size - n, size)):
         return False

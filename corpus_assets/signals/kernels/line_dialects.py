@@ -1,4 +1,4 @@
-"""How raw lines begin and end, for the dialects that do not strip them first."""
+"""Raw lines and paragraphs, for the dialects that do not strip lines first."""
 
 import numpy as np
 
@@ -191,12 +191,12 @@ def is_inked(data: Bytes, spans: Ints) -> Bytes:
     return out
 
 
-# Paragraphs as `re.split("\n{2,}", text.strip())` gives them: only empty lines separate.
-
-
 @kernel
 def split_paragraphs(data: Bytes, offsets: Ints) -> tuple[Ints, Ints]:
-    """`spans: int64[k, 3]` and `rows: int64[n + 1]`; a text of white space has one, empty."""
+    r"""Paragraphs as `re.split("\n{2,}", text.strip())` gives them: only empty lines separate.
+
+    `spans: int64[k, 3]` and `rows: int64[n + 1]`; a text of white space has one, empty.
+    """
     n = offsets.shape[0] - 1
     rows = np.zeros(n + 1, dtype=np.int64)
     room = n

@@ -1,7 +1,7 @@
 """Perplexity models stage: small n-gram language models, trained in the graph.
 
 Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1999), as KenLM's `lmplz` makes it,
-over the units of `models.ngram_texts`. Words that are rare or beyond the vocabulary are one unknown
+over the units of `models.ngram_units`. Words that are rare or beyond the vocabulary are one unknown
 word, which is spelled by pairs of bytes; so the model gives every text a probability.
 
 A model is a calibration: trained once from texts that the recipe names, pinned by digest in the
@@ -24,8 +24,9 @@ from corpus_assets.core.identity import Settings, keyed_hash
 from corpus_assets.models import ngram_score
 from corpus_assets.models.ngram_counts import Trie, count_ngrams, least_count, spelling_of
 from corpus_assets.models.ngram_file import NgramModel, dump_models, parse_models
+from corpus_assets.models.ngram_perplexity import perplexities
 from corpus_assets.models.ngram_score import BOUNDARY, EDGE, FIRST_WORD, MAX_ORDER, UNKNOWN
-from corpus_assets.models.ngram_texts import fold, perplexities, split_units, unit_kinds
+from corpus_assets.models.ngram_units import fold, split_units, unit_kinds
 from corpus_assets.signals.perplexity import MODEL, ModelName
 from corpus_assets.text.split import hash_spans
 

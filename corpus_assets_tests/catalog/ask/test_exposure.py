@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.ask.tokens import exposure
+from catalog.ask.exposure import exposure
 from catalog.db.registry import Registry
 from catalog.db.rows import LineageRow, LockRow, RecipeRow, ShardRow, VersionRow
 from catalog.errors import CatalogError, UnknownName

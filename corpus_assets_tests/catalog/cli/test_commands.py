@@ -16,7 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from catalog.cli.commands import main
-from catalog.cli.terminal import command_process, printable
+from catalog.cli.process import command_process
+from catalog.cli.terminal import printable
 from catalog.db import schema
 from catalog.db.rows import GateRow
 from corpus_assets_tests.catalog.corpus import PREFERENCE, Corpus, Doc, build

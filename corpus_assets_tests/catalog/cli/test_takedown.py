@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from catalog.cli.commands import main
 from catalog.db.rows import ActionRow
+from catalog.takedown.near_copies import SKETCH_GROUP
 from catalog.takedown.requests import RUNNER_GROUP
-from catalog.takedown.target import SKETCH_GROUP
 from corpus_assets_tests.catalog.corpus import Corpus
 
 LONG = "http://long.example/"

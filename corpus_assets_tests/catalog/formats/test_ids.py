@@ -7,14 +7,14 @@ import pytest
 from catalog.db.registry import Registry
 from catalog.db.rows import SnapshotRow, SourceRow, VersionRow
 from catalog.errors import BadName
-from catalog.formats.ids import (
+from catalog.formats.ids import text_id
+from catalog.formats.names import check_name
+from catalog.formats.token_text import (
     TokenBytes,
     byte_alphabet,
     char_range,
-    check_name,
     context,
     extracted_range,
-    text_id,
 )
 from corpus_assets_tests.catalog.corpus import Corpus
 

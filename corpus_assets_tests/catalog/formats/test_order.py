@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from catalog.formats import shards as plain
+from catalog.formats import run_order as plain
 from catalog.formats.manifest import Phase
 from corpus_assets.shards.order import Order
 from corpus_assets.text import feistel

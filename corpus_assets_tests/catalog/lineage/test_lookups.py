@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from catalog.ask.documents import find_host, find_url, history, resolve_doc_id
-from catalog.ask.tokens import exposure, trace
+from catalog.ask.exposure import exposure
+from catalog.ask.tokens import trace
 from catalog.errors import LineageBroken, UnknownName
 from catalog.formats.ids import text_id
 from catalog.formats.key_files import TABLE_OF

@@ -26,7 +26,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import MetricRow, SuppressionRow
 from catalog.errors import TakedownRefused, UnknownName
 from catalog.figures import size
-from catalog.formats.ids import near_text_order
+from catalog.formats.sketches import near_text_order
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from catalog.serve import differences

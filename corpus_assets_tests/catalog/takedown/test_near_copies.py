@@ -7,10 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from catalog.formats.ids import near_text_order
+from catalog.formats.sketches import near_text_order
 from catalog.lineage.tables import LiveLineage
+from catalog.takedown.near_copies import find_near_copies
 from catalog.takedown.requests import look_again, request
-from catalog.takedown.target import doc_id_target, find_near_copies, url_target
+from catalog.takedown.target import doc_id_target, url_target
 from corpus_assets.text import sketch
 from corpus_assets_tests.catalog.corpus import SNAPSHOTS, Corpus, Doc, build
 from corpus_assets_tests.registry_states import supersede

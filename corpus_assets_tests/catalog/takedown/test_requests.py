@@ -17,8 +17,9 @@ from catalog.formats.ids import text_id
 from catalog.formats.store import Store
 from catalog.formats.urls import url_key
 from catalog.lineage.tables import LiveLineage
+from catalog.takedown.impact import impact
 from catalog.takedown.match import Matcher
-from catalog.takedown.requests import find_doc_id, impact, look_again, request
+from catalog.takedown.requests import find_doc_id, look_again, request
 from catalog.takedown.target import (
     Target,
     doc_id_target,

@@ -15,7 +15,7 @@ from catalog.errors import StoreFileError
 from catalog.figures import counted
 from catalog.formats.manifest import parse_manifest
 from catalog.formats.shards import HEAD, parse_index
-from catalog.verify.files import check_shard
+from catalog.verify.shard_files import check_shard
 from catalog.verify.version import verify
 from corpus_assets.core.schemas import DECISIONS
 from corpus_assets_tests.catalog.corpus import SEQ_LEN, SNAPSHOTS, Corpus, Tables, _write, build
@@ -250,7 +250,7 @@ def test_blocks_of_a_large_shard_are_read_one_by_one(
     wrong = tokens.copy()
     wrong[tokens == 0] = 5
     for block in (1, 7, SEQ_LEN, 10_000):
-        monkeypatch.setattr("catalog.verify.files.BLOCK_TOKENS", block)
+        monkeypatch.setattr("catalog.verify.shard_files.BLOCK_TOKENS", block)
         assert sentences(own_corpus, shard) == ""
         assert f"{counted(shard.documents, 'document')} do not end" in sentences(
             own_corpus, shard, bin=wrong.tobytes()

@@ -14,7 +14,8 @@ from catalog.db.rows import SuppressionRow
 from corpus_assets.cli.main import main as corpus
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home
-from corpus_assets.ingest.crawl.layout import CrawlSettings, Take, choose, parse_paths, robots_path
+from corpus_assets.ingest.crawl.layout import choose, parse_paths, robots_path
+from corpus_assets.ingest.crawl.settings import CrawlSettings, Take
 from corpus_assets.session import open_session
 from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, crawl_list, every_other
 from corpus_assets_tests.demo_build import version_files

@@ -14,7 +14,7 @@ from catalog.errors import SourceUnavailable
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home
 from corpus_assets.ingest.fetch.fetcher import Fetcher
-from corpus_assets.ingest.fetch.transport import FetchSettings
+from corpus_assets.ingest.fetch.settings import FetchSettings
 from corpus_assets.ingest.originals import open_again, read_original
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets.inspect.snapshots import Book, follow

@@ -1,6 +1,6 @@
 """Page workers that wait for the next page."""
 
-from corpus_assets.ingest.extract.extractor import _IDLE
+from corpus_assets.ingest.extract.page_worker import _IDLE
 
 
 def close_idle_workers() -> None:

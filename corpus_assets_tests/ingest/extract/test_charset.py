@@ -7,14 +7,8 @@ import unicodedata
 import pytest
 from resiliparse.parse.encoding import map_encoding_to_html5
 
-from corpus_assets.ingest.extract.charset import (
-    LABELS,
-    PageText,
-    charset_of_label,
-    decode,
-    normalise,
-    read_page,
-)
+from corpus_assets.ingest.extract.charset import PageText, decode, normalise, read_page
+from corpus_assets.ingest.extract.charset_labels import LABELS, charset_of_label
 from corpus_assets_tests.shared_data import shared_data
 
 RUSSIAN = "Смотритель маяка считал корабли каждый вечер. " * 20

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from corpus_assets.ingest.extract.charset import declared_labels, decode
+from corpus_assets.ingest.extract.charset import decode
+from corpus_assets.ingest.extract.charset_prescan import declared_labels
 
 PRAGMA = '<meta http-equiv="Content-Type" content="text/html; charset=koi8-r">'
 

@@ -14,14 +14,9 @@ from pathlib import Path
 import pytest
 
 from corpus_assets.core.errors import EngineError
-from corpus_assets.ingest.extract import extractor as page_worker
-from corpus_assets.ingest.extract.extractor import (
-    ExtractionSettings,
-    Extractor,
-    PageWorker,
-    WorkerSpec,
-    engine_options,
-)
+from corpus_assets.ingest.extract import page_worker
+from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor, engine_options
+from corpus_assets.ingest.extract.page_worker import PageWorker, WorkerSpec
 from corpus_assets_tests.ingest.extract.idle_workers import close_idle_workers
 
 RUDE = "corpus_assets_tests.ingest.extract.rude_child"
@@ -160,7 +155,7 @@ def test_a_killed_parent_leaves_no_child_even_one_that_is_at_work(tmp_path: Path
     script = textwrap.dedent(
         f"""
         import sys
-        from corpus_assets.ingest.extract import extractor as page_worker
+        from corpus_assets.ingest.extract import page_worker
         page_worker.CHILD = {RUDE!r}
         worker = page_worker.PageWorker(page_worker.WorkerSpec({OPTIONS!r}, 2, 128))
         worker.extract("ready")
@@ -189,7 +184,7 @@ def test_a_killed_parent_leaves_no_child_even_one_that_is_at_work(tmp_path: Path
 def test_ctrl_c_ends_the_child_and_not_only_the_parent() -> None:
     script = textwrap.dedent(
         f"""
-        from corpus_assets.ingest.extract import extractor as page_worker
+        from corpus_assets.ingest.extract import page_worker
         page_worker.CHILD = {RUDE!r}
         worker = page_worker.PageWorker(page_worker.WorkerSpec({OPTIONS!r}, 30, 128))
         worker.extract("ready")

@@ -12,10 +12,11 @@ import trafilatura.settings
 import trafilatura.xpaths
 
 from corpus_assets.ingest.extract.charset import decode
-from corpus_assets.ingest.extractors import trafilatura_fast
+from corpus_assets.ingest.extractors import trafilatura_copy
 from corpus_assets.ingest.extractors.engines import make_engine
+from corpus_assets.ingest.extractors.pattern_literals import stems_of
 from corpus_assets.ingest.extractors.trafilatura_fast import fast_extract
-from corpus_assets.ingest.extractors.trafilatura_rules import Rules, stems_of
+from corpus_assets.ingest.extractors.trafilatura_rules import Rules
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.gates.gates import media_type
 from corpus_assets_tests.shared_data import shared_data
@@ -203,9 +204,9 @@ def test_another_release_gets_its_own_public_function(
     plain = {"engine": "trafilatura", "mode": "fast", "include_tables": True,
              "include_comments": False}  # fmt: skip
     expected = make_engine(plain)(html.encode())
-    monkeypatch.setattr(trafilatura_fast, "VERIFIED", frozenset())
-    monkeypatch.setattr(trafilatura_fast, "COPY", "_corpus_assets_trafilatura_unknown")
-    assert trafilatura_fast.load_copy() is None
+    monkeypatch.setattr(trafilatura_copy, "VERIFIED", frozenset())
+    monkeypatch.setattr(trafilatura_copy, "COPY", "_corpus_assets_trafilatura_unknown")
+    assert trafilatura_copy.load_copy() is None
     calls: list[str] = []
 
     def public(page: str, **options: Any) -> str:

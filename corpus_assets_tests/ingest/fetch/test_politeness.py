@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.ingest.fetch.fetcher import Fetcher, Pace
-from corpus_assets.ingest.fetch.transport import FetchSettings
+from corpus_assets.ingest.fetch.fetcher import Fetcher
+from corpus_assets.ingest.fetch.pace import Pace
+from corpus_assets.ingest.fetch.settings import FetchSettings
 from corpus_assets_tests.crawl_server import CrawlServer
 
 DATA = bytes(range(256)) * 64

@@ -9,8 +9,10 @@ import pytest
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.fetch.fetcher import Fetcher
-from corpus_assets.ingest.fetch.opening import Reach, RemoteFile, pin_of
-from corpus_assets.ingest.fetch.transport import FetchSettings, Stat, host_of, shown
+from corpus_assets.ingest.fetch.opening import Reach
+from corpus_assets.ingest.fetch.remote_file import RemoteFile, pin_of
+from corpus_assets.ingest.fetch.settings import FetchSettings
+from corpus_assets.ingest.fetch.transport import Stat, host_of, shown
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, every_other
 

@@ -5,7 +5,7 @@ import zlib
 import brotli
 import pytest
 
-from corpus_assets.ingest.formats.http import body_beginning
+from corpus_assets.ingest.formats.record_beginning import body_beginning
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets_tests.ingest.warc_bytes import http, members, record
 

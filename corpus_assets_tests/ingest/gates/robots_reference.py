@@ -3,7 +3,8 @@
 import re
 from urllib.parse import quote, unquote_to_bytes
 
-from corpus_assets.ingest.gates.robots import is_allowed, parse_robots, rules_for
+from corpus_assets.ingest.gates.path_rules import is_allowed
+from corpus_assets.ingest.gates.robots import parse_robots, rules_for
 
 UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 RESERVED = ":/?#[]@!$&'()*+,;="

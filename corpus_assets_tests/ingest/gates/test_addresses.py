@@ -4,7 +4,7 @@ import pytest
 
 from corpus_assets.core.errors import CorruptArtifact, SourceError
 from corpus_assets.core.urls import address_of
-from corpus_assets.ingest.gates.addresses import CategoryIndex, CategoryLists, build_category_index
+from corpus_assets.ingest.gates.categories import CategoryIndex, CategoryLists, build_category_index
 
 
 def write(folder: Path, files: dict[str, str]) -> None:

@@ -5,15 +5,9 @@ from typing import Any
 import pytest
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.ingest.gates import optout
-from corpus_assets.ingest.gates.optout import (
-    AiAgents,
-    OptOutSettings,
-    header_opt_out,
-    meta_opt_out,
-    read_ai_agents,
-    usual_agents,
-)
+from corpus_assets.ingest.gates import ai_agents
+from corpus_assets.ingest.gates.ai_agents import AiAgents, read_ai_agents, usual_agents
+from corpus_assets.ingest.gates.optout import OptOutSettings, header_opt_out, meta_opt_out
 
 OWN = "name,purpose\nMyTrainer,training\nMyFinder,search\n"
 
@@ -34,7 +28,7 @@ def test_the_usual_list_tells_those_who_train_from_those_who_search() -> None:
     training = {agent.lower() for agent in usual_agents().training}
     assert {"gptbot", "ccbot", "claudebot", "google-extended", "bytespider"} <= training
     assert not {"bingbot", "googlebot", "oai-searchbot", "chatgpt-user"} & training
-    file = Path(optout.__file__).with_name("ai_agents.csv")
+    file = Path(ai_agents.__file__).with_name("ai_agents.csv")
     assert usual_agents().sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
 
 

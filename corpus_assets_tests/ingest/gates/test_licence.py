@@ -1,6 +1,7 @@
 import pytest
 
-from corpus_assets.ingest.gates.licence import allows, page_licence, text_licence
+from corpus_assets.ingest.gates.licence import page_licence, text_licence
+from corpus_assets.ingest.gates.spdx import allows
 
 BY = '<a rel="license" href="https://creativecommons.org/licenses/by/4.0/">CC BY</a>'
 SA = '<a href="http://creativecommons.org/licenses/by-sa/3.0/deed.de">this picture</a>'

@@ -2,7 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from corpus_assets.ingest.gates.licence import detect_licences, folder_licence, is_licence_file
+from corpus_assets.ingest.gates.licence_texts import (
+    detect_licences,
+    folder_licence,
+    is_licence_file,
+)
 from corpus_assets_tests.ingest.gates.licence_samples import APACHE, BSD_3, GPL_3, LGPL_3, MIT
 
 DEBIAN = Path("/usr/share/common-licenses")

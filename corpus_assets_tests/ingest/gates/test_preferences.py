@@ -3,17 +3,16 @@
 import pytest
 
 from corpus_assets.ingest.gates.gates import GateSettings, gate_page
-from corpus_assets.ingest.gates.robots import (
+from corpus_assets.ingest.gates.preferences import (
     Preference,
     Statement,
     combined,
     header_statements,
     markup_statements,
-    parse_robots,
-    rules_for,
     training_preference,
 )
-from corpus_assets.ingest.gates.sites import (
+from corpus_assets.ingest.gates.robots import parse_robots, rules_for
+from corpus_assets.ingest.gates.site_rules import (
     from_bytes,
     licence_lines,
     robots_rules,

@@ -8,13 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_assets.ingest.gates.robots import (
-    MAX_BYTES,
-    is_allowed,
-    parse_robots,
-    path_of,
-    rules_for,
-)
+from corpus_assets.ingest.gates.path_rules import is_allowed, path_of
+from corpus_assets.ingest.gates.robots import MAX_BYTES, parse_robots, rules_for
 from corpus_assets_tests.ingest.gates.robots_reference import allowed as reference
 from corpus_assets_tests.ingest.gates.robots_reference import may_fetch, rules_of, verdict
 from corpus_assets_tests.shared_data import shared_data

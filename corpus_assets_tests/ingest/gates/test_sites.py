@@ -1,10 +1,10 @@
 import pytest
 
-from corpus_assets.ingest.gates.sites import (
+from corpus_assets.ingest.gates.site_index import site_of
+from corpus_assets.ingest.gates.site_rules import (
     ai_txt_rules,
     from_bytes,
     robots_rules,
-    site_of,
     tdmrep_rules,
     to_bytes,
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from corpus_assets.ingest.gates.licence import MAX_EXPRESSION_CHARS, allows, parse_spdx
+from corpus_assets.ingest.gates.spdx import MAX_EXPRESSION_CHARS, allows, parse_spdx
 
 FREE = ("MIT", "Apache-2.0", "GPL-2.0-only WITH Linux-syscall-note", "CC-BY-4.0")
 

@@ -1,6 +1,6 @@
 import random
 
-from corpus_assets.ingest.kernels.utf8 import count_control_bytes
+from corpus_assets.ingest.kernels.control_bytes import count_control_bytes
 
 
 def test_control_bytes_are_counted_but_for_those_that_text_has() -> None:

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from corpus_assets.ingest.kernels.markup import SKIPPED_ELEMENTS, rough_text
+from corpus_assets.ingest.kernels.rough_text import SKIPPED_ELEMENTS, rough_text
 
 TAG = re.compile(
     rb"(?:[^>=]|=[\t\n\f\r ]*(?:\"[^\"]*(?:\"|$)|'[^']*(?:'|$)|(?![\t\n\f\r ]*[\"'])))*(?:>|$)"

@@ -2,7 +2,8 @@ import random
 
 import pytest
 
-from corpus_assets.ingest.kernels.utf8 import BLOCK_BYTES, Utf8Counts, utf8_counts
+from corpus_assets.ingest.kernels.utf8 import Utf8Counts, utf8_counts
+from corpus_assets.text.bytes import BLOCK_BYTES
 
 PIECES = [b"a" * 70, b"<p>\r\n\t", "ä".encode(), "語".encode(), "𝄞".encode(), b"\0", b"\x01", b"\x1b",
           "\ufffd".encode(), b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe0\x80\x80",

@@ -31,9 +31,9 @@ from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.session import Session
 from corpus_assets.stages import STAGES, function_of
+from corpus_assets.versions.funnel import funnel_bytes
 from corpus_assets.versions.publish import lineage_rows
 from corpus_assets.versions.report import render_report
-from corpus_assets.versions.statistics import funnel_bytes
 from corpus_assets.versions.thresholds import count_thresholds
 from corpus_assets.versions.version import Version, make_version
 

@@ -1,91 +1,27 @@
-"""Count what became of a version's records: the funnel, drift between snapshots, benchmark hits."""
+"""Drift: what selection keeps of a snapshot, against the snapshots of its source before it.
+
+A crawl that changes under the same name shows here first: a broken extractor moves the mean
+quality, a new set of hosts moves the languages. Reads three columns of each snapshot, about
+0.2 s a million documents; of many parts, those of 256 that are evenly spaced. Bounds are the
+recipe's `drift`; nothing of it is identity.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from catalog.db.published import FUNNEL_FORMAT
 from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput
-from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.store import Result
 from corpus_assets.core.task import spread
-from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, HELD_BACK, KEEP, NEAR_MISS
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.recipe.recipe import DriftBounds
+from corpus_assets.recipe.operations import DriftBounds
 from corpus_assets.select.shares import SHARES, gaps
-
-STAGES = ("documents", "selection", "clusters", "contamination", "clean_text")
-"""The stages that can drop a document, in the order of the graph."""
-
-
-@dataclass
-class Step:
-    """One stage of the funnel."""
-
-    stage: str
-    entered: int
-    left: int
-    reasons: Counter[str] = field(default_factory=Counter)
-
-
-def funnel(pipeline: Pipeline, snapshots: Sequence[str] | None = None) -> list[Step]:
-    """Count records in and out of each stage over the given snapshots (all by default)."""
-    fates: Counter[str] = Counter()
-    for snapshot in snapshots or pipeline.recipe.snapshots:
-        for result in pipeline.results("clean_text", snapshot):
-            fates.update(result.notes["fates"])
-    alive = sum(fates.values())
-    steps: list[Step] = []
-    for stage in STAGES:
-        prefix = f"{stage}/"
-        reasons = Counter(
-            {key.removeprefix(prefix): n for key, n in fates.items() if key.startswith(prefix)}
-        )
-        steps.append(Step(stage, alive, alive - sum(reasons.values()), reasons))
-        alive = steps[-1].left
-    return steps
-
-
-def funnel_lines(steps: Sequence[Step]) -> list[str]:
-    """Say in a few words what each stage dropped and why."""
-    lines = [f"{steps[0].entered:,} ingested"]
-    for step in steps:
-        if step.reasons:
-            named = [f"{reason} {n:,}" for reason, n in step.reasons.most_common(3)]
-            more = ["..."] if len(step.reasons) > 3 else []
-            dropped = step.entered - step.left
-            lines.append(f"{step.stage} dropped {dropped:,} ({', '.join([*named, *more])})")
-    return lines
-
-
-def funnel_bytes(pipeline: Pipeline) -> bytes:
-    """Return the funnel as it is stored with a version."""
-    steps = funnel(pipeline)
-    body = {
-        "format": FUNNEL_FORMAT,
-        "records": steps[0].entered,
-        "dropped": {step.stage: dict(step.reasons) for step in steps},
-    }
-    return canonical_json(body)
-
-
-def read_columns(pipeline: Pipeline, result: Result, name: str, names: list[str]) -> pa.Table:
-    """Read some columns of a part's table."""
-    return pq.read_table(pipeline.store.local(result.outputs[name].path), columns=names)
-
-
-# Drift: what selection keeps of a snapshot, against the snapshots of its source before it.
-#
-# A crawl that changes under the same name shows here first: a broken extractor moves the mean
-# quality, a new set of hosts moves the languages. Reads three columns of each snapshot, about
-# 0.2 s a million documents; of many parts, those of 256 that are evenly spaced. Bounds are the recipe's `drift`; nothing of it is identity.
+from corpus_assets.versions.funnel import read_columns
 
 MEASURED_PARTS = 256
 
@@ -295,61 +231,3 @@ def drift_lines(pipeline: Pipeline) -> list[str]:
         for outcome in drift_checks(pipeline, snapshot)
         if not outcome.passed
     ]
-
-
-# Benchmark items found in documents, from the rows that a version keeps.
-
-EXAMPLES = 5
-
-
-@dataclass
-class BenchmarkFound:
-    """Hits of one benchmark over all documents."""
-
-    name: str
-    items: dict[str, set[str]] = field(default_factory=dict)  # verdict -> items
-    documents: dict[str, set[bytes]] = field(default_factory=dict)  # verdict -> documents
-    by_item: Counter[str] = field(default_factory=Counter)  # documents that hold it
-
-    def add(self, item: str, doc_id: bytes, verdict: str) -> None:
-        self.items.setdefault(verdict, set()).add(item)
-        known = self.documents.setdefault(verdict, set())
-        if verdict not in (NEAR_MISS, KEEP):
-            self.by_item[item] += 1
-        known.add(doc_id)
-
-    @property
-    def items_seen(self) -> int:
-        """Count items that some document holds, common ones left out."""
-        acted = (self.items.get(verdict, ()) for verdict in (DROP, CUT, HELD_BACK))
-        return len(set().union(*acted))
-
-    def n_items(self, verdict: str) -> int:
-        return len(self.items.get(verdict, ()))
-
-    def n_documents(self, *verdicts: str) -> int:
-        return len(set().union(*(self.documents.get(verdict, ()) for verdict in verdicts)))
-
-    def examples(self) -> list[tuple[str, int]]:
-        """List the items that most documents hold, with how many; common ones are left out."""
-        common = self.items.get(COMMON, set())
-        rows = [(item, count) for item, count in self.by_item.items() if item not in common]
-        return sorted(rows, key=lambda row: (-row[1], row[0]))[:EXAMPLES]
-
-    def common(self) -> list[tuple[str, int]]:
-        """List common items, with the number of documents that hold them."""
-        rows = [(item, self.by_item[item]) for item in self.items.get(COMMON, ())]
-        return sorted(rows, key=lambda row: (-row[1], row[0]))
-
-
-def summarise(tables: Iterable[pa.Table]) -> dict[str, BenchmarkFound]:
-    """Group hits by benchmark, sorted by name."""
-    found: dict[str, BenchmarkFound] = {}
-    for table in tables:
-        columns = (
-            table[name].to_pylist() for name in ("benchmark", "item_id", "doc_id", "verdict")
-        )
-        for benchmark, item, doc_id, verdict in zip(*columns, strict=True):
-            one = found.setdefault(benchmark, BenchmarkFound(benchmark))
-            one.add(item, doc_id, verdict)
-    return dict(sorted(found.items()))

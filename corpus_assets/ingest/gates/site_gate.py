@@ -1,0 +1,81 @@
+"""Whether a site's own files let a page be used, and what they say about training on it.
+
+The files are robots.txt, tdmrep.json and ai.txt as they were when the page was fetched. Cost: about
+80 us a page with 30 rules a host on a Neoverse N1 (`benchmarks/gates.py`); a host's rules are
+decoded once.
+"""
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from corpus_assets.core.identity import Settings
+from corpus_assets.core.urls import Address
+from corpus_assets.ingest.gates.ai_agents import checked_token
+from corpus_assets.ingest.gates.optout import OPTED_OUT, OptOutSettings, frees_itself
+from corpus_assets.ingest.gates.path_rules import path_of
+from corpus_assets.ingest.gates.preferences import DISALLOW, Statement
+from corpus_assets.ingest.gates.site_index import SiteIndex, site_of
+from corpus_assets.ingest.records import RawRecord, Refusal
+
+NO_ROBOTS = "no_robots_txt"
+
+
+class RobotsSettings(Settings):
+    """Whose robots.txt rules are honoured, by RFC 9309. Needs `site_files` of the source, or the
+    robots.txt records of its crawl."""
+
+    agents: tuple[str, ...] = Field(
+        min_length=1, description="product tokens, such as GPTBot and CCBot"
+    )
+    rule: Literal["any", "all"] = Field(
+        default="any", description="drop a page that is closed to `any` agent, or to `all` of them"
+    )
+    missing: Literal["allow", "refuse"] = Field(
+        default="allow", description="what a host means whose robots.txt is not known"
+    )
+
+    @field_validator("agents")
+    @classmethod
+    def _tokens(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(checked_token(agent) for agent in value)
+
+
+def ask_site(
+    record: RawRecord,
+    address: Address,
+    media_type: str,
+    robots: RobotsSettings | None,
+    optout: OptOutSettings,
+    sites: SiteIndex,
+) -> tuple[Refusal | None, list[Statement]]:
+    """Return what the files of a page's host say against fetching it, and about training on it."""
+    url = record.url or ""
+    site = site_of(url, address)
+    rules = None if site is None else sites.find(site, record.fetched_at)
+    path = path_of(url)
+    if robots is not None:
+        if rules is None or rules.agents is None:
+            if robots.missing == "refuse":
+                return Refusal("robots_disallowed", NO_ROBOTS), []
+        else:
+            closed = rules.disallowed(path)
+            if _is_closed(len(closed), len(robots.agents), robots):
+                return Refusal("robots_disallowed", closed[0]), []
+    if rules is None:
+        return None, []
+    said = rules.said_in_robots(path)
+    if optout.tdm_reservation and rules.tdmrep and rules.reserved_by_tdmrep(path):
+        markup = b"" if media_type == "text/plain" else record.payload
+        if not frees_itself(markup, record.header("tdm-reservation")):
+            said.append(Statement(DISALLOW, "file tdmrep.json", OPTED_OUT))
+    if optout.ai_txt and rules.ai_txt:
+        refused = rules.refused_by_ai_txt(path, media_type)
+        if _is_closed(len(refused), len(rules.ai_txt), robots):
+            said.append(Statement(DISALLOW, "file ai.txt", OPTED_OUT))
+    return None, said
+
+
+def _is_closed(n_refused: int, n_agents: int, robots: RobotsSettings | None) -> bool:
+    needed = n_agents if robots is not None and robots.rule == "all" else 1
+    return n_refused >= needed
