@@ -2,8 +2,7 @@
 
 A loop over bytes takes about a nanosecond a byte in compiled code, `memchr` a tenth of it and a
 few nanoseconds a call. Pages are mostly what a scan wants to pass over: text up to the next '<',
-an attribute's value up to its quote. The symbols are found by name when a kernel is loaded, so
-kernels that use them can be cached.
+an attribute's value up to its quote.
 """
 
 from collections.abc import Callable
@@ -11,17 +10,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from corpus_assets.text.bytes import BLOCK_BYTES, equal64, zeros_below
-from corpus_assets.text.compiled import kernel
+from corpus_assets.text.compiled import InCode, kernel
 
 Bytes = npt.NDArray[np.uint8]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_memchr: Any = types.ExternalFunction("memchr", types.uintp(types.uintp, types.int32, types.uintp))
-
-_memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
+_memchr: Any = InCode("memchr")
+_memcpy: Any = InCode("memcpy")
 
 
 def byte_kernel(function: Function) -> Function:

@@ -5,6 +5,9 @@ function it calls in another module changed, nor the value of a constant importe
 the folder of the cache is named by everything that compiled code can depend on: the sources of all
 kernels, Python, and the libraries that compile them or that their tables are made from (numba's
 own index tells processors apart). Any edit or update starts an empty folder.
+
+A kernel meets numba when it is first called. A command that only reads a recipe imports many
+modules with kernels, calls none, and does not wait for numba.
 """
 
 import contextlib
@@ -20,9 +23,6 @@ from os import environ, utime
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from numba import config as numba_config
-from numba import njit
-
 LIBRARIES = ("numba", "llvmlite", "numpy", "pyarrow")
 MAX_FOLDERS = 4  # branches and Pythons that take turns; what was not used for longest goes
 
@@ -31,8 +31,57 @@ KERNEL_FILES = ("text/*.py", "models/*.py", "**/kernels/*.py")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_config: Any = numba_config
 _decorating = threading.Lock()
+
+
+class Kernel:
+    """A function that is compiled; numba's dispatcher of it is made when it is first used."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._options = function, options
+        self._is_cached = _is_digested(function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.dispatcher(*arguments)
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        from numba import njit
+
+        from corpus_assets.text import intrinsics  # noqa: F401  numba has to know of them
+
+        folder = cache_folder() if self._is_cached else None
+        with _decorating:
+            if folder is None:
+                return njit(**self._options)(self._function)
+            with _cache_in(folder):
+                return njit(cache=True, **self._options)(self._function)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What it is to another kernel that calls it."""
+        return self.dispatcher._numba_type_
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
+
+
+class InCode:
+    """What only compiled code calls, by its name in `text/intrinsics.py`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def _numba_type_(self) -> Any:
+        from numba.core.registry import cpu_target
+
+        from corpus_assets.text import intrinsics
+
+        return cpu_target.typing_context.resolve_value_type(getattr(intrinsics, self._name))
 
 
 @overload
@@ -41,13 +90,7 @@ def kernel(function: Function, /) -> Function: ...
 def kernel(**options: Any) -> Callable[[Function], Function]: ...
 def kernel(function: Any = None, /, **options: Any) -> Any:
     """Compile a function as `numba.njit` does, with a cache on disk where one can be written."""
-    if function is None:
-        return functools.partial(kernel, **options)
-    folder = cache_folder() if _is_digested(function) else None
-    if folder is None:
-        return njit(**options)(function)
-    with _decorating, _cache_in(folder):
-        return njit(cache=True, **options)(function)
+    return functools.partial(Kernel, options=options) if function is None else Kernel(function, {})
 
 
 def _is_digested(function: Callable[..., Any]) -> bool:
@@ -86,8 +129,11 @@ def cache_folder() -> Path | None:
 
 
 def _roots() -> Iterator[Path]:
-    if _config.CACHE_DIR:
-        yield Path(_config.CACHE_DIR)
+    from numba import config as numba_config
+
+    config: Any = numba_config
+    if config.CACHE_DIR:
+        yield Path(config.CACHE_DIR)
     yield Path(__file__).parent / "__pycache__"
     with contextlib.suppress(RuntimeError):  # a user without a home
         yield Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "corpus-assets")
@@ -124,9 +170,12 @@ def _remove_unused(root: Path) -> None:
 @contextlib.contextmanager
 def _cache_in(folder: Path) -> Iterator[None]:
     """Have numba cache in `folder` and nowhere else what is decorated meanwhile."""
-    before = _config.CACHE_DIR, _config.CACHE_LOCATOR_CLASSES
-    _config.CACHE_DIR, _config.CACHE_LOCATOR_CLASSES = str(folder), "UserProvidedCacheLocator"
+    from numba import config as numba_config
+
+    config: Any = numba_config
+    before = config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES
+    config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = str(folder), "UserProvidedCacheLocator"
     try:
         yield
     finally:
-        _config.CACHE_DIR, _config.CACHE_LOCATOR_CLASSES = before
+        config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = before

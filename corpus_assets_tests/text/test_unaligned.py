@@ -1,7 +1,6 @@
 """Single instructions, against Python's own arithmetic."""
 
 import numpy as np
-from numba import njit
 
 from corpus_assets.text.bytes import (
     above64,
@@ -11,24 +10,25 @@ from corpus_assets.text.bytes import (
     store64,
     zeros_below,
 )
+from corpus_assets.text.compiled import kernel
 
 
-@njit
+@kernel
 def loaded(data, at):  # type: ignore[no-untyped-def]
     return load64(data, at)
 
 
-@njit
+@kernel
 def stored(data, at, value):  # type: ignore[no-untyped-def]
     store64(data, at, value)
 
 
-@njit
+@kernel
 def counted(value):  # type: ignore[no-untyped-def]
     return zeros_below(value), ones_in(value)
 
 
-@njit
+@kernel
 def compared(data, at, byte):  # type: ignore[no-untyped-def]
     return equal64(data, at, byte), above64(data, at, byte)
 

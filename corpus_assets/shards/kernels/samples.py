@@ -3,28 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from corpus_assets.text.bytes import store64
-from corpus_assets.text.compiled import kernel
+from corpus_assets.text.compiled import InCode, kernel
 
-
-@intrinsic
-def _copy_memory(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
-    """memcpy between two addresses; a loop over tokens takes half as long again."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointers = [builder.inttoptr(place, cgutils.voidptr_t) for place in arguments[:2]]
-        copy: Any = cgutils.raw_memcpy
-        copy(builder, *pointers, arguments[2], 1)
-        return context.get_dummy_value()
-
-    return types.void(types.uint64, types.uint64, types.int64), generate
-
-
-_copy_bytes: Any = _copy_memory
+_copy_bytes: Any = InCode("copy_memory")
 
 
 @kernel(nogil=True)
