@@ -48,3 +48,13 @@ def test_settings_of_a_room_load_no_kernel_of_it() -> None:
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     heavy = {"numba", "scipy", "dagster", "duckdb", "trafilatura", "tokenizers", "pyarrow.dataset"}
     assert not set(json.loads(done.stdout)) & heavy
+
+
+def test_reading_a_recipe_loads_no_compiler_and_none_of_what_builds_use() -> None:
+    code = (
+        "import json, sys; from corpus_assets.recipe.load import find_recipe, load_recipe; "
+        "load_recipe(find_recipe('fineweb')); print(json.dumps(list(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    heavy = {"numba", "llvmlite", "scipy", "dagster", "duckdb", "trafilatura", "ray", "torch"}
+    assert not set(json.loads(done.stdout)) & heavy
