@@ -13,11 +13,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from corpus_assets.text.bytes import BLOCK_BYTES
-
 _WORD = ir.IntType(64)
 _BYTE = ir.IntType(8)
-_BLOCK = ir.VectorType(_BYTE, BLOCK_BYTES)
+_BLOCK = ir.VectorType(_BYTE, _WORD.width)  # a bit of a word for each byte
 _view: Any = make_array
 
 
@@ -53,7 +51,7 @@ def _compared(operator: str) -> Any:
             place = _place(context, builder, signature.args[0], array, at, _BLOCK)
             block = builder.load(place, align=1)
             one = builder.insert_element(_BLOCK(ir.Undefined), byte, ir.IntType(32)(0))
-            all_same = ir.Constant(ir.VectorType(ir.IntType(32), BLOCK_BYTES), [0] * BLOCK_BYTES)
+            all_same = ir.Constant(ir.VectorType(ir.IntType(32), _WORD.width), [0] * _WORD.width)
             bytes_of_it = builder.shuffle_vector(one, _BLOCK(ir.Undefined), all_same)
             return builder.bitcast(builder.icmp_unsigned(operator, block, bytes_of_it), _WORD)
 

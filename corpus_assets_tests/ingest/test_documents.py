@@ -16,7 +16,7 @@ from corpus_assets.core.urls import Blocklist, url_key
 from corpus_assets.ingest import documents as documents_stage
 from corpus_assets.ingest.document_names import make_text_id
 from corpus_assets.ingest.documents import IngestSettings, ingest_part
-from corpus_assets.ingest.extract import extractor as page_worker
+from corpus_assets.ingest.extract import page_worker
 from corpus_assets.ingest.extract.extractor import Extractor
 from corpus_assets.ingest.extract.page_worker import PageResult
 from corpus_assets.ingest.gates.gates import GateSettings
