@@ -24,7 +24,11 @@ from typing import Any
 import numpy as np
 from machine import machine
 
-from catalog.formats.manifest import (
+from corpus_assets.shards.format import build_shard
+from corpus_assets.shards.settings import PackSettings
+from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
+from corpus_loader.loader import Loader
+from corpus_loader.manifest import (
     FileRef,
     Group,
     Manifest,
@@ -33,10 +37,6 @@ from catalog.formats.manifest import (
     ShardRef,
     TokenizerRef,
 )
-from corpus_assets.shards.format import build_shard
-from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.settings import PackSettings
-from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
 
 PEER = Path(__file__).with_name("loading_peer.py")
 TOKENIZER = TokenizerInfo(hashlib.sha256(b"made up").hexdigest(), 128_000, 0, 1)

@@ -20,12 +20,12 @@ import pyarrow.compute as pc
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from catalog.db.rows import LineageRow, ShardRow
-from catalog.formats.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
 from corpus_assets.core.schemas import CLUSTER_MEMBERS, DECISIONS, DOCUMENTS, FINAL_TEXT, RECORDS
 from corpus_assets.core.task import LOOKUP_ROWS, parquet_bytes
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD, PackSettings
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
+from corpus_loader.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
 
 RECORDS_PER_PART = 35_000
 PARTS_PER_SHARD = 14

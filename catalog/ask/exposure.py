@@ -4,11 +4,11 @@ from typing import Any
 
 from catalog.ask.documents import fate, resolve_doc_id
 from catalog.errors import StoreFileError, UnknownName
-from catalog.formats.manifest import Manifest
-from catalog.formats.run_order import RunOrder
 from catalog.lineage.lookups import places_of, spans_of
 from catalog.lineage.tables import Lineage
 from catalog.takedown.target import ID_DIGITS, doc_id_target
+from corpus_loader.errors import LoaderError
+from corpus_loader.order import Order, Sightings
 
 
 def exposure(
@@ -24,30 +24,25 @@ def exposure(
     doc_id = _doc_id(lineage, written)
     manifest = lineage.manifest
     chosen = manifest.seed if seed is None else seed
-    order, starts = _order(manifest, chosen)
+    order = Order.of(manifest, chosen)
     made = min(steps, len(order) // global_batch)
     held: dict[tuple[str, int], int] = {}
     for span in spans_of(lineage, [doc_id])[doc_id]:
         place = (span["shard"], span["sample"])
         held[place] = held.get(place, 0) + span["length"]
     seen: list[dict[str, Any]] = []
-    for (shard, sample), tokens in sorted(held.items()):
-        group = shard.rpartition("/")[0]
-        if shard not in starts:
-            raise StoreFileError(
-                f"the manifest of version {lineage.version.name} has no shard {shard}, its spans "
-                f"do: run `catalog verify {lineage.version.name}`"
-            )
-        number = starts[shard] + sample
-        for time in order.positions_of(group, number, made * global_batch):
+    for shard in sorted({shard for shard, _ in held}):
+        samples = sorted(sample for name, sample in held if name == shard)
+        found = _sightings(lineage, order, shard, samples, made * global_batch)
+        for row, position, epoch in zip(*(column.tolist() for column in found), strict=True):
             seen.append(
                 {
-                    "step": time.position // global_batch,
-                    "position": time.position,
-                    "epoch": time.epoch,
+                    "step": position // global_batch,
+                    "position": position,
+                    "epoch": epoch,
                     "shard": shard,
-                    "sample": sample,
-                    "tokens": tokens,
+                    "sample": samples[row],
+                    "tokens": held[shard, samples[row]],
                 }
             )
     seen.sort(key=lambda row: row["position"])
@@ -79,16 +74,20 @@ def _doc_id(lineage: Lineage, written: str) -> bytes:
     return resolve_doc_id(lineage, written)
 
 
-def _order(manifest: Manifest, seed: int) -> tuple[RunOrder, dict[str, int]]:
-    """Return the run's order, and the number in its group of each shard's first sample."""
-    starts: dict[str, int] = {}
-    for group in manifest.groups:
-        first = 0
-        for shard in group.shards:
-            starts[f"{group.id}/{shard.name}"] = first
-            first += shard.samples
-    samples = {group.id: group.samples for group in manifest.groups}
-    return RunOrder(samples, manifest.phases, manifest.block_samples, seed), starts
+def _sightings(
+    lineage: Lineage, order: Order, shard: str, samples: list[int], end: int
+) -> Sightings:
+    """Return every sight of some samples of a shard before a position."""
+    group, _, name = shard.rpartition("/")
+    try:
+        numbers = [lineage.manifest.sample_in_group(group, name, sample) for sample in samples]
+        return order.sightings(group, numbers, end)
+    except LoaderError as error:
+        version = lineage.version.name
+        raise StoreFileError(
+            f"spans of version {version} are of samples that its manifest does not have ({error}): "
+            f"run `catalog verify {version}`"
+        ) from error
 
 
 def _note(

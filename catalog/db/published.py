@@ -12,8 +12,9 @@ from typing import Any
 from catalog.db.rows import ArtifactRow, KeyRow, LineageRow, VersionRow
 from catalog.errors import StoreFileError
 from catalog.formats.canonical import digest
-from catalog.formats.manifest import Manifest, parse_manifest
 from catalog.formats.store import Store
+from corpus_loader.errors import LoaderError
+from corpus_loader.manifest import Manifest
 
 CONTENTS_FORMAT = "corpus-assets/contents/1"
 CONTENTS_NAME = "contents.json"
@@ -30,7 +31,10 @@ Contents = Mapping[str, Any]
 def load_manifest(store: Store, version: VersionRow) -> Manifest:
     """Return the manifest, refused when its bytes or its form are not what was published."""
     data = store.read_verified(version.manifest_path, version.manifest_sha256)
-    return parse_manifest(data, version.manifest_path)
+    try:
+        return Manifest.parse(data, version.manifest_path)
+    except LoaderError as error:
+        raise StoreFileError(str(error)) from error
 
 
 def dump_contents(

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from catalog.db.rows import ShardRow
 from catalog.errors import StoreFileError
 from catalog.figures import counted
-from catalog.formats.manifest import Manifest
 from catalog.formats.store import Store
 from corpus_loader.errors import LoaderError
 from corpus_loader.index import Index, numpy_type, parse_index
+from corpus_loader.manifest import Manifest
 
 BLOCK_TOKENS = 1 << 22
 

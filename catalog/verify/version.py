@@ -17,7 +17,6 @@ from catalog.db.registry import Registry
 from catalog.db.rows import KeyRow, LineageRow, ShardRow, VersionRow
 from catalog.errors import CatalogError, StoreFileError
 from catalog.figures import counted
-from catalog.formats.manifest import Manifest, ShardRef
 from catalog.formats.order_book import FOLDER
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage, require_present
@@ -27,6 +26,7 @@ from catalog.verify.conservation import check_conservation, snapshot_counts
 from catalog.verify.key_files import check_keys
 from catalog.verify.shard_files import check_shard
 from catalog.verify.trusted import Trusted
+from corpus_loader.manifest import Manifest, ShardRef
 
 Progress = Callable[[str, int, int], None]
 

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.formats.manifest import join_labels, split_labels
 from corpus_assets.clean import clean_text
 from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import (
@@ -61,6 +60,7 @@ from corpus_assets.scrub.texts import (
 )
 from corpus_assets.shards.route import group_names
 from corpus_assets.signals import TextStep
+from corpus_loader.manifest import join_labels, split_labels
 
 CUT_SENTENCES = "cut_sentences"  # the count of them in kept documents
 

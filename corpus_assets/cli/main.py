@@ -12,7 +12,6 @@ from pathlib import Path
 import click
 
 from catalog.cli.process import STOPPED, command_process, explained
-from catalog.errors import CatalogError
 from catalog.figures import counted
 from catalog.formats.names import check_name
 from catalog.stopping import stoppable
@@ -363,8 +362,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if isinstance(error, click.Abort | KeyboardInterrupt) or stopped.exit_code():
                 click.echo(f"corpus: {STOPPED}", err=True)
                 return stopped.exit_code() or 130
-            known = isinstance(error, CorpusError | CatalogError)
-            line = str(error) if known else explained(error)
+            from corpus_assets.core.known_errors import KNOWN_ERRORS
+
+            line = str(error) if isinstance(error, KNOWN_ERRORS) else explained(error)
             if line is None:
                 raise
             click.echo(f"corpus: error: {' '.join(line.split())}", err=True)

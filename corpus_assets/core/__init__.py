@@ -10,6 +10,7 @@ __all__ = [
     "files",
     "home",
     "identity",
+    "known_errors",
     "lock",
     "packs",
     "planner",

@@ -13,6 +13,7 @@ from catalog.takedown.requests import request
 from catalog.takedown.target import target_of
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
+from corpus_assets.core.known_errors import KNOWN_ERRORS
 from corpus_assets.defs.links import takedown_link
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
 from corpus_assets.defs.resources import VERSION_TAG, CorpusResource, takedown_tags
@@ -85,7 +86,7 @@ def remove(context: dg.OpExecutionContext, config: RemoveConfig, corpus: CorpusR
             config.list_only,
             context.log.info,
         )
-    except (CatalogError, CorpusError) as error:
+    except KNOWN_ERRORS as error:
         raise dg.Failure(str(error), allow_retries=False) from None
     if not holding:
         context.instance.delete_dynamic_partition(SNAPSHOTS.name or "", config.snapshot)

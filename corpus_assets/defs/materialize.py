@@ -8,10 +8,10 @@ from typing import Any
 
 import dagster as dg
 
-from catalog.errors import CatalogError
 from corpus_assets.clean.stage import CLEAN_TEXT
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.files import MEMBERS
+from corpus_assets.core.known_errors import KNOWN_ERRORS
 from corpus_assets.core.stage import Asset
 from corpus_assets.core.task import read_table
 from corpus_assets.dedup.stage import CLUSTERS, SIGNATURES
@@ -129,7 +129,7 @@ def checks_of_refused(session: Session, asset: str) -> list[CheckOutcome]:
     declared = session.pipeline.graph.assets.get(asset)
     if declared is None or declared.is_by_snapshot:
         return []
-    with contextlib.suppress(CorpusError, CatalogError):  # the first error is the one to tell
+    with contextlib.suppress(*KNOWN_ERRORS):  # the first error is the one to tell
         content_hash(session.pipeline, asset, None)
         return outcomes_of(session, AssetReport(asset, None))
     return []

@@ -24,12 +24,13 @@ import dagster as dg
 
 from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
-from catalog.errors import CatalogError, OrdersChanged
+from catalog.errors import OrdersChanged
 from catalog.takedown.requests import Rematched
 from corpus_assets.build import Record, Step
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest
+from corpus_assets.core.known_errors import KNOWN_ERRORS
 from corpus_assets.core.store import Store
 from corpus_assets.defs.build import InStep, Underway, chained, run_step, step_ops
 from corpus_assets.defs.links import certificate_links
@@ -154,7 +155,7 @@ def published_settings(store: Store, registry: Registry) -> TakedownSettings:
     """When takedowns are carried out, by the newest live version that can be read; else at once."""
     for version in reversed(registry.versions()):
         if version.status == "live":
-            with contextlib.suppress(CorpusError, CatalogError, ValueError):
+            with contextlib.suppress(*KNOWN_ERRORS, ValueError):
                 return load_published_recipe(store, version.recipe_digest)[0].takedowns
     return TakedownSettings()
 

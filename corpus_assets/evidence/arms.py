@@ -19,12 +19,12 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from catalog.formats.manifest import Manifest, Phase
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.identity import keyed_hash
-from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.order import Order
 from corpus_assets.shards.tokens import Encoder
+from corpus_loader.loader import Loader
+from corpus_loader.manifest import Manifest, Phase
+from corpus_loader.order import Order
 
 SAMPLE_KEY = b"corpus-assets/evidence/sample"
 CIRCLE = 1 << 64

@@ -26,7 +26,6 @@ from catalog.copies import writing
 from catalog.db.registry import Registry
 from catalog.db.rows import MetricRow, VersionRow
 from catalog.figures import counted
-from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.home import Home
 from corpus_assets.core.scratch import scratch
@@ -62,10 +61,11 @@ from corpus_assets.evidence.results import Run, read_runs, run_name
 from corpus_assets.evidence.run import RUNS, Pack, code_digest, run_pack, wanted_runs
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.evidence import ComparisonRule, EvidenceSettings, Runs
-from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.versions.gc import WEIGHTS
 from corpus_assets.versions.published import published_manifest
+from corpus_loader.loader import Loader
+from corpus_loader.manifest import Manifest
 
 HELDOUT = "evidence/heldout"
 PLANS = "evidence/plans"

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.figures import counted
-from catalog.formats.manifest import Manifest
 from corpus_assets.clean.losses import (
     SHOWN,
     cut_lines,
@@ -25,6 +24,7 @@ from corpus_assets.graph.run import AssetReport
 from corpus_assets.recipe.recipe import Bounds
 from corpus_assets.select import losses as by_language
 from corpus_assets.tokenizer.stage import audit_of
+from corpus_loader.manifest import Manifest
 
 SCHEMA_PARTS = 256
 

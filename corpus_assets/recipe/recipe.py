@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from catalog.figures import counted
-from catalog.formats.manifest import Group
 from corpus_assets.clean.clean_text import CleanTextSettings
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Name, Settings, digest, is_absent
@@ -42,6 +41,7 @@ from corpus_assets.signals.stages.classifier_training import ClassifierEntry, ch
 from corpus_assets.signals.stages.perplexity_training import PerplexitySettings
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.tokenizer.settings import TokenizerEntry
+from corpus_loader.manifest import Group
 
 Share = Annotated[float, Field(ge=0, le=1)]
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field
 
-from catalog.formats.manifest import join_labels
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Name
 from corpus_assets.select.columns import Columns
 from corpus_assets.select.rules import is_label_type, leaves
+from corpus_loader.manifest import join_labels
 
 OTHER = "other"
 TAKEN = ("group", "snapshot", "domain", "source", "tier", "label", "copies", "held_back")

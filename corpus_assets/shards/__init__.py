@@ -1,18 +1,14 @@
-"""Token shards: encode, pack, mix, write, read, load, export."""
+"""Token shards: encode, pack, mix, write, export; `corpus_loader` reads them."""
 
 __all__ = [
     "export",
     "format",
-    "loader",
-    "manifest",
     "mixture",
     "mixture_table",
-    "order",
     "route",
     "settings",
     "stage",
     "token_plan",
     "tokenizer_file",
     "tokens",
-    "torch_dataset",
 ]

@@ -1,14 +1,4 @@
-"""The files of one shard, as bytes.
-
-    shard_00042.bin            samples end to end, little-endian int32 or uint16 ids, padded
-    shard_00042.idx            Megatron-LM's MMIDIDX index of the documents in the .bin
-    shard_00042.spans.parquet  whose tokens lie where (schema SPANS)
-    shard_00042.header.json    what the shard is, and the hashes of the other three
-
-In the .idx a sequence is one piece of a document and its pointer leads past padding and other
-documents' pieces, so Megatron-LM's `IndexedDataset` reads whole, real documents piece by piece.
-Nothing here knows the mixture, the recipe or the version: shards are shared between versions.
-"""
+"""Write a shard: its four files, as bytes (`corpus_loader.header` says what they are)."""
 
 import hashlib
 import io
@@ -18,56 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from corpus_assets.core.errors import ShardError
-from corpus_assets.core.identity import canonical_json
 from corpus_assets.shards.pack import Packed, pack
 from corpus_assets.shards.settings import NARROW_IDS, PackSettings
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
+from corpus_loader.header import FileInfo, ShardHeader
 from corpus_loader.index import Dtype, dump_index, numpy_type
-
-FORMAT = "corpus-assets/shard/1"
-FORMAT_2 = "corpus-assets/shard/2"
-"""Of shards whose tokens have two bytes, which a reader of the first form would not know."""
 
 VERSION = 1
 """Raised whenever placement, order, packing or layout could give other bytes."""
 
 SPANS_ROW_GROUP = 1 << 14
-
-
-class FileInfo(BaseModel):
-    """Name, size and content of one file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    bytes: int
-    sha256: str
-
-
-class ShardHeader(BaseModel):
-    """What a shard says of itself."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    format: str
-    group: str
-    number: int
-    seed: int
-    seq_len: int
-    dtype: Dtype = Field(default="int32", exclude_if=lambda dtype: dtype == "int32")
-    packing: str
-    tokenizer_sha256: str
-    eod_id: int
-    pad_id: int
-    samples: int
-    tokens: int  # without padding
-    documents: int
-    bin: FileInfo
-    idx: FileInfo
-    spans: FileInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +73,6 @@ def build_shard(
         for name, data in content.items()
     ]
     header = ShardHeader(
-        format=FORMAT if dtype == "int32" else FORMAT_2,
         group=group,
         number=number,
         seed=seed,
@@ -138,24 +89,8 @@ def build_shard(
         idx=infos[1],
         spans=infos[2],
     )
-    content[f"{stem}.header.json"] = canonical_json(header.model_dump(mode="json")) + b"\n"
+    content[f"{stem}.header.json"] = header.dump()
     return ShardFiles(header, content)
-
-
-def parse_header(content: bytes, name: str) -> ShardHeader:
-    """Read a header file's bytes; `name` is for the message when it is not one."""
-    try:
-        header = ShardHeader.model_validate_json(content)
-    except ValidationError as error:
-        raise ShardError(
-            f"{name} is not a shard header ({error.error_count()} faults); rebuild the shard"
-        ) from error
-    if header.format != (FORMAT if header.dtype == "int32" else FORMAT_2):
-        raise ShardError(
-            f"{name} has format {header.format}, this reads {FORMAT} and {FORMAT_2}; "
-            "use the release that wrote it or rebuild the shard"
-        )
-    return header
 
 
 def _check_tokens(tokens: TokenBatch, tokenizer: TokenizerInfo) -> None:

@@ -22,7 +22,6 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from math import ceil, floor, prod
 
-from catalog.formats.manifest import Phase
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture_settings import (
     HELD_BACK,
@@ -32,6 +31,7 @@ from corpus_assets.shards.mixture_settings import (
     exact,
     key_of,
 )
+from corpus_loader.manifest import Phase
 
 __all__ = [
     "MixedGroup",

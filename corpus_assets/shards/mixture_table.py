@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from catalog.formats.manifest import Phase, join_labels
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, phases_from, wish_of
+from corpus_loader.manifest import Phase, join_labels
 
 OWN = ("group", "source", "tier", "domain")
 """What rows can be gathered by, besides the labels of their groups."""

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from corpus_assets.core.errors import ModelError, ShardError
-from corpus_assets.shards.kernels.samples import spell_spans
+from corpus_assets.shards.kernels.spelling import spell_spans
 from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
 from corpus_assets.shards.tokenizer_file import byte_table, parse_tokenizer, refuse_lossy
 

@@ -12,7 +12,7 @@ from catalog.copies import delete_path, path_of
 from catalog.db.registry import Registry
 from catalog.db.rows import CopyRow
 from catalog.errors import CatalogError
-from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.known_errors import KNOWN_ERRORS
 from corpus_assets.core.store import LocalStore, Store
 from corpus_assets.dedup.export import signed_documents
 from corpus_assets.evidence.pack import packed
@@ -41,7 +41,7 @@ def held_documents(
     if path is not None and row.kind == "export":
         try:
             found = removed_documents(registry, store, path)
-        except (CorpusError, CatalogError, OSError, ValueError):
+        except (*KNOWN_ERRORS, OSError, ValueError):
             return None  # stopped, or damaged
         return None if found is None else known | found
     if path is not None and row.kind == "signatures":

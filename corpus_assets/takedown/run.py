@@ -66,6 +66,7 @@ from corpus_assets.versions.removed import (
     load_removed,
     of_request,
 )
+from corpus_loader.errors import LoaderError
 
 MAX_NAMED = 5  # files in a request's error; the certificate has all
 CERTIFICATES = "certificates"
@@ -114,7 +115,7 @@ def command(
                 runner=runner,
                 progress=progress,
             )
-    except CorpusError as error:  # the catalog's command knows its own errors only
+    except (CorpusError, LoaderError) as error:  # the catalog's command knows its own errors only
         raise CatalogError(str(error)) from error
     if outcome is None:
         click.echo("no takedown is pending")

@@ -10,7 +10,6 @@ __all__ = [
     "codepoints",
     "compiled",
     "exact_math",
-    "feistel",
     "hashing",
     "minhash",
     "ngrams",

@@ -9,7 +9,6 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
@@ -89,19 +88,3 @@ ones_in: Any = intrinsic(_ones_in)
 
 memchr: Any = types.ExternalFunction("memchr", types.uintp(types.uintp, types.int32, types.uintp))
 memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
-
-
-@intrinsic
-def _copy_memory(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
-    """memcpy between two addresses; a loop over tokens takes half as long again."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointers = [builder.inttoptr(place, cgutils.voidptr_t) for place in arguments[:2]]
-        copy: Any = cgutils.raw_memcpy
-        copy(builder, *pointers, arguments[2], 1)
-        return context.get_dummy_value()
-
-    return types.void(types.uint64, types.uint64, types.int64), generate
-
-
-copy_memory: Any = _copy_memory

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
-from catalog.formats.manifest import group_id, split_labels
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.schemas import LABELS
@@ -18,6 +17,7 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.shards.mixture import MixedGroup
 from corpus_assets.shards.mixture_table import mix_of
 from corpus_assets.versions.version import make_groups
+from corpus_loader.manifest import group_id, split_labels
 
 CHARS_PER_TOKEN = 4.0
 """Assumed where no held-out text says better: about that of English web text."""

@@ -15,10 +15,10 @@ from catalog.db.judgements import REVIEW, decide
 from catalog.db.registry import Registry
 from catalog.db.rows import GATES, NOT_MEASURED, GateRow, ShardRow
 from catalog.errors import NotReleased
-from catalog.formats.manifest import Manifest
 from corpus_assets.graph.checks import CheckOutcome, check_version, tokenizer_checks
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.versions.drift import drift_checks
+from corpus_loader.manifest import Manifest
 
 MODELS = "models"
 FALLBACKS = "stand_ins"  # the name that the registry has

@@ -25,7 +25,6 @@ from catalog.db.rows import (
     VersionRow,
 )
 from catalog.errors import OrdersChanged
-from catalog.formats.manifest import Group, Manifest, ShardRef, join_labels
 from catalog.formats.places import portable
 from catalog.takedown.book import deliver
 from corpus_assets.core import files
@@ -48,6 +47,7 @@ from corpus_assets.versions.removed import Change, Held, forget_removed, note_re
 from corpus_assets.versions.report import render_report
 from corpus_assets.versions.thresholds import count_thresholds
 from corpus_assets.versions.version import Version
+from corpus_loader.manifest import Group, Manifest, ShardRef, join_labels
 
 
 def is_published(pipeline: Pipeline, registry: Registry, version: Version) -> bool:

@@ -22,7 +22,6 @@ from catalog.db.published import (
 )
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
-from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.file_copies import kept_path
 from corpus_assets.core.identity import Settings
@@ -37,8 +36,8 @@ from corpus_assets.core.store import (
 )
 from corpus_assets.recipe.load import parse_recipe
 from corpus_assets.recipe.recipe import Recipe
-from corpus_assets.shards.manifest import parse_manifest
 from corpus_assets.signals.base import FOLDER
+from corpus_loader.manifest import Manifest
 
 KEPT = "files.json"
 
@@ -163,4 +162,4 @@ def check_artifact_rows(registry: Registry) -> None:
 def published_manifest(store: Store, version: VersionRow) -> Manifest:
     """Read a version's manifest, checked against the digest in the registry."""
     data = read_checked(store, version.manifest_path, version.manifest_sha256)
-    return parse_manifest(data, version.manifest_path)
+    return Manifest.parse(data, version.manifest_path)

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.db.rows import ActionRow, LineageRow
-from catalog.formats.manifest import Manifest
 from corpus_assets.core.schemas import DOCUMENTS
 from corpus_assets.core.store import Store, local_checked
 from corpus_assets.ingest.purge import DOCUMENT_KEYS, covered_records
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.versions.cluster_changes import ClusterChange, cluster_changes
 from corpus_assets.versions.gram_digests import gram_digests
+from corpus_loader.manifest import Manifest
 
 KEYS = ["doc_id", "url_key", "host", *DOCUMENT_KEYS]
 DIGESTS = "gram_digests"

@@ -9,7 +9,6 @@ from collections import Counter
 
 from catalog.cli.terminal import escape
 from catalog.figures import counted
-from catalog.formats.manifest import Manifest
 from corpus_assets.clean.stage import CUT_SENTENCES
 from corpus_assets.core import files
 from corpus_assets.core.store import read_output
@@ -46,6 +45,7 @@ from corpus_assets.versions.pages import (
     with_contents,
 )
 from corpus_assets.versions.rule_charts import rules_and_signals
+from corpus_loader.manifest import Manifest
 
 QUALITY = "quality_score"
 SHOWN = 25  # groups of a dimension

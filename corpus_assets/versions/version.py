@@ -7,16 +7,6 @@ written last. Nothing in it holds a time or a path, so two builds give the same 
 from dataclasses import dataclass
 from typing import Any
 
-from catalog.formats.manifest import (
-    FileRef,
-    Group,
-    Manifest,
-    RecipeRef,
-    ShardRef,
-    TokenizerRef,
-    manifest_format,
-    split_labels,
-)
 from catalog.formats.names import check_name
 from corpus_assets.core import files
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
@@ -25,12 +15,22 @@ from corpus_assets.decontam.stage import paraphrase_model
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.stage import EXTRACTION_MODEL, extraction_model
 from corpus_assets.recipe.recipe import Recipe
-from corpus_assets.shards.format import parse_header, token_dtype
+from corpus_assets.shards.format import token_dtype
 from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.tokens import encoder_of
 from corpus_assets.signals.stages.classifiers import outside_classifiers
 from corpus_assets.signals.stages.perplexity import outside_models
 from corpus_assets.signals.stages.signal_models import MODEL, installed_folders
+from corpus_loader.header import ShardHeader
+from corpus_loader.manifest import (
+    FileRef,
+    Group,
+    Manifest,
+    RecipeRef,
+    ShardRef,
+    TokenizerRef,
+    split_labels,
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,8 @@ def make_groups(pipeline: Pipeline) -> list[Group]:
     groups: dict[str, list[ShardRef]] = {}
     for result in pipeline.all_results("shards"):
         header_name = next(name for name in result.outputs if name.endswith(".header.json"))
-        header = parse_header(read_output(pipeline.store, result.outputs[header_name]), header_name)
+        content = read_output(pipeline.store, result.outputs[header_name])
+        header = ShardHeader.parse(content, header_name)
         groups.setdefault(header.group, []).append(_shard_entry(result))
     return [_group(name, shards) for name, shards in sorted(groups.items())]
 
@@ -147,7 +148,6 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
     pin = lock.calibrations["tokenizer"]
     dtype = token_dtype(recipe.shards.dtype, encoder.vocab_size)
     manifest = Manifest(
-        format=manifest_format(groups, dtype),
         version=name,
         recipe=RecipeRef(
             name=recipe.name, digest=recipe.digest, stand_ins=recipe.fallbacks_in_use()

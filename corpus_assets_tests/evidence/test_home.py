@@ -25,11 +25,11 @@ from corpus_assets.evidence.plan import Plan
 from corpus_assets.evidence.results import TABLE, measured, write_run
 from corpus_assets.evidence.run import Pack, batches_digest, wanted_runs
 from corpus_assets.session import open_home
-from corpus_assets.shards.loader import Loader
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.evidence.tiny import texts, tiny_encoder
+from corpus_loader.loader import Loader
 
 PROXY = "{size: nano, tokens: 4096, unique_tokens: %d, sequence: 64, batch_tokens: 512"
 

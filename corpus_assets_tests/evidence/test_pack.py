@@ -17,7 +17,6 @@ from corpus_assets.evidence.heldout import encode_heldout, make_heldout
 from corpus_assets.evidence.pack import write_pack
 from corpus_assets.evidence.results import read_runs
 from corpus_assets.evidence.run import Pack, batches_digest, lay_group, run_pack
-from corpus_assets.shards.kernels.samples import mark_segments
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets_tests.evidence.tiny import (
     arm,
@@ -27,6 +26,7 @@ from corpus_assets_tests.evidence.tiny import (
     tiny_pack,
     tiny_plan,
 )
+from corpus_loader import segments as boundaries
 
 torch = pytest.importorskip("torch", reason="training needs the extra `evidence`: torch")
 
@@ -74,7 +74,7 @@ def test_training_sees_the_documents_that_the_loader_sees(pack: Path) -> None:
     opened = Pack(pack)
     rows = opened.samples("clean", 1)
     eod, pad = opened.body["eod_id"], opened.body["pad_id"]
-    ids, *_ = mark_segments(rows, eod, pad, -1)
+    ids = boundaries.segments_of(rows, eod, pad).ids
     is_eod = rows == eod  # opens the document behind it
     assert (segments_of(torch.from_numpy(rows), eod).numpy() == ids + is_eod).all()
 

@@ -11,17 +11,17 @@ import yaml
 from click.testing import CliRunner
 
 from catalog.cli.commands import main as catalog
-from catalog.formats.manifest import Manifest
 from corpus_assets.build import build
 from corpus_assets.cli.main import main
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.home import Home
 from corpus_assets.session import open_session
 from corpus_assets.shards.format import token_dtype
-from corpus_assets.shards.loader import Loader
 from corpus_assets.versions.foreseen import estimated_groups
 from corpus_assets_tests.small_corpus import GERMAN, prose
 from corpus_loader.index import dump_index, parse_index
+from corpus_loader.loader import Loader
+from corpus_loader.manifest import Manifest
 
 RECIPE: dict[str, Any] = {
     "name": "grouped",

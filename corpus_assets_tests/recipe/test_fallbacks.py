@@ -21,9 +21,9 @@ from corpus_assets.graph.run import run_asset
 from corpus_assets.models.files import add_model, how_to_get
 from corpus_assets.recipe.load import load_recipe, parse_recipe
 from corpus_assets.session import open_session
-from corpus_assets.shards.manifest import load_manifest
 from corpus_assets_tests.cli.test_commands import Captured, said
 from corpus_assets_tests.small_corpus import RECIPE, make_small_corpus
+from corpus_loader.manifest import Manifest
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 ALL = {"use_fallbacks": ["all"]}
@@ -163,7 +163,7 @@ def test_a_fallback_is_reported_everywhere_and_the_real_model_is_not_one(
     assert told in shown.err
     assert "--fallbacks --set" in shown.out  # what to try next works
     versions = small / "home" / "store" / "versions"
-    other = load_manifest(versions / "other" / "manifest.json")
+    other = Manifest.load(versions / "other" / "manifest.json")
     assert other.recipe.stand_ins == {"quality": "my-quality"}
     assert load_lock(versions / "other" / "lock.json").recipe["stand_ins"] == other.recipe.stand_ins
     assert told in (versions / "other" / "report.html").read_text()
@@ -177,7 +177,7 @@ def test_a_fallback_is_reported_everywhere_and_the_real_model_is_not_one(
     with open_session(str(small / "named.yaml"), home, progress=Told(told_now)) as session:
         assert build(session, "real", InProcess()) is not None
     assert not any("fallback" in line for line in told_now)
-    real = load_manifest(versions / "real" / "manifest.json")
+    real = Manifest.load(versions / "real" / "manifest.json")
     assert b"stand_ins" not in (versions / "real" / "manifest.json").read_bytes()
     lock = load_lock(versions / "real" / "lock.json")
     assert lock.models["classifier:quality"] == sha256

@@ -16,9 +16,9 @@ from corpus_assets.graph.run import run_asset
 from corpus_assets.inspect.mix import mix_source
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.session import Session, open_session
-from corpus_assets.shards.manifest import load_manifest
 from corpus_assets.shards.mixture_table import mix_of
 from corpus_assets_tests.cli.test_commands import Captured, said
+from corpus_loader.manifest import Manifest
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 SMALL = {
@@ -63,7 +63,7 @@ def darkforest(home: Home) -> dict[str, Any]:
         pin = session.pipeline.calibrations()["tokenizer"]
         tokenizer = json.loads(session.pipeline.store.read(pin.path))
     folder = Path(home.store_url) / "versions" / "dark-1"
-    return {"manifest": load_manifest(folder / "manifest.json"), "tokenizer": tokenizer}
+    return {"manifest": Manifest.load(folder / "manifest.json"), "tokenizer": tokenizer}
 
 
 @pytest.mark.slow

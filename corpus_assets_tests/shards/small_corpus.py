@@ -5,7 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from catalog.formats.manifest import (
+from corpus_assets.shards.format import ShardFiles, build_shard
+from corpus_assets.shards.pack import shards_of
+from corpus_assets.shards.settings import PackSettings
+from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
+from corpus_loader.manifest import (
     FileRef,
     Group,
     Manifest,
@@ -14,10 +18,6 @@ from catalog.formats.manifest import (
     ShardRef,
     TokenizerRef,
 )
-from corpus_assets.shards.format import ShardFiles, build_shard
-from corpus_assets.shards.pack import shards_of
-from corpus_assets.shards.settings import PackSettings
-from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
 
 EOD, PAD, VOCABULARY = 0, 1, 1000
 TOKENIZER = TokenizerInfo(hashlib.sha256(b"tokenizer").hexdigest(), VOCABULARY, EOD, PAD)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpus_assets.core.errors import ShardError
-from corpus_assets.shards.format import VERSION, build_shard, parse_header
+from corpus_assets.shards.format import VERSION, build_shard
 from corpus_assets.shards.settings import Packing, PackSettings
 from corpus_assets.shards.tokens import TokenBatch
 from corpus_assets_tests.shards.small_corpus import (
@@ -26,6 +26,7 @@ from corpus_assets_tests.shards.small_corpus import (
     doc_id_of,
     make_documents,
 )
+from corpus_loader.header import ShardHeader
 
 
 def read_megatron(idx: bytes, tokens: bytes) -> list[list[int]]:
@@ -85,7 +86,7 @@ def test_the_header_names_the_other_files_with_size_and_hash() -> None:
     assert header["group"] == "S/web/high"
     assert header["packing"] == "best_fit"
     assert header["tokenizer_sha256"] == TOKENIZER.sha256
-    assert parse_header(shard.files["shard_00042.header.json"], "h") == shard.header
+    assert ShardHeader.parse(shard.files["shard_00042.header.json"], "h") == shard.header
 
 
 def test_an_empty_shard_is_a_shard() -> None:
@@ -160,15 +161,3 @@ def test_tokens_that_would_break_boundaries_are_refused(ids: list[int], word: st
             settings=PackSettings(seq_len=8),
             tokenizer=TOKENIZER,
         )
-
-
-@pytest.mark.parametrize("content", [b"{}", b"no json"])
-def test_a_header_that_is_none_is_refused_by_name(content: bytes) -> None:
-    with pytest.raises(ShardError, match="shard_x"):
-        parse_header(content, "shard_x.header.json")
-
-
-def test_a_header_of_another_format_is_refused() -> None:
-    changed = build({}).header.model_copy(update={"format": "other/9"})
-    with pytest.raises(ShardError, match="other/9"):
-        parse_header(changed.model_dump_json().encode(), "h")

@@ -5,7 +5,6 @@ import numpy.typing as npt
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from catalog.formats.manifest import Phase, group_id, join_labels
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture import (
     MixedGroup,
@@ -14,7 +13,8 @@ from corpus_assets.shards.mixture import (
     phases_from,
     wish_of,
 )
-from corpus_assets.shards.order import Order
+from corpus_loader.manifest import Phase, group_id, join_labels
+from corpus_loader.order import Order
 
 SEQ_LEN = 1000
 WINDOW = 100

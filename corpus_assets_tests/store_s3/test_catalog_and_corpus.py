@@ -23,8 +23,6 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.store import LocalStore
 from corpus_assets.core.store_s3 import S3Store
 from corpus_assets.session import reopen_session
-from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.manifest import parse_manifest
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.s3_server import (
     BUCKET,
@@ -32,6 +30,8 @@ from corpus_assets_tests.s3_server import (
     environment,
 )
 from corpus_assets_tests.store_s3.conftest import forget_environment
+from corpus_loader.loader import Loader
+from corpus_loader.manifest import Manifest
 
 
 class TestTheCatalogReadsIt:
@@ -227,7 +227,7 @@ class TestACorpusOnS3:
 
     def test_the_loader_reads_it_through_the_cache(self, built: Built) -> None:
         local, s3 = built.local, built.s3
-        manifest = parse_manifest(s3.read(f"versions/{VERSION}/manifest.json"))
+        manifest = Manifest.parse(s3.read(f"versions/{VERSION}/manifest.json"))
         there = Loader(manifest, s3.local, global_batch=4)
         here = Loader(manifest, local.root, global_batch=4)
         for step in range(min(20, len(here))):

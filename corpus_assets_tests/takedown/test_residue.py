@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.formats.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import LocalStore, sha256_hex
 from corpus_assets.ingest.document_names import make_text_id
@@ -19,6 +18,7 @@ from corpus_assets.tokenizer.settings import TokenizerSettings
 from corpus_assets.tokenizer.train import train_tokenizer
 from corpus_assets.versions.gram_digests import gram_digests
 from corpus_assets_tests.small_corpus import prose
+from corpus_loader.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
 
 REMOVED, OTHER = prose("removed"), prose("other")
 CLOSE = REMOVED.replace("the", "a", 1)

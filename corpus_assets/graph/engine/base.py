@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from catalog.db.database import clock
-from catalog.errors import CatalogError, LeaseLost
-from corpus_assets.core.errors import CorpusError, EngineError
+from catalog.errors import LeaseLost
+from corpus_assets.core.errors import EngineError
+from corpus_assets.core.known_errors import KNOWN_ERRORS
 from corpus_assets.core.store import open_store
 from corpus_assets.core.task import Finished, Task, TaskContext, execute
 from corpus_assets.graph.engine.tries import place_of
@@ -105,7 +106,7 @@ def answer_of(
     try:
         return run_task(task, store_url, function_of, left_s)
     except Exception as error:
-        if not isinstance(error, CorpusError | CatalogError):
+        if not isinstance(error, KNOWN_ERRORS):
             error.place = place_of(error)  # type: ignore[attr-defined]
             error.add_note(traceback.format_exc())  # which does not travel by itself
         try:

@@ -15,7 +15,6 @@ from pathlib import Path
 from catalog.errors import CatalogError, is_full
 from catalog.figures import counted
 from corpus_assets.core.errors import (
-    CorpusError,
     EngineError,
     MissingExtra,
     MissingInput,
@@ -26,6 +25,7 @@ from corpus_assets.core.errors import (
     StoreAway,
     StoreError,
 )
+from corpus_assets.core.known_errors import KNOWN_ERRORS
 from corpus_assets.core.task import Task
 
 OWN_TRIES = 3
@@ -99,7 +99,7 @@ class FailedTask:
     def reason(self) -> str:
         """Say what went wrong in one line, without anything of a document: the message of an error
         that nobody expected may quote one."""
-        if isinstance(self.error, CorpusError | CatalogError):
+        if isinstance(self.error, KNOWN_ERRORS):
             return " ".join(str(self.error).split())
         return f"{type(self.error).__name__} at {place_of(self.error)}"
 

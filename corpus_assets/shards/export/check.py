@@ -25,15 +25,14 @@ from pydantic import ValidationError
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
 from catalog.figures import counted
-from catalog.formats.manifest import Manifest, ShardRef
 from catalog.takedown.book import expect_book
 from corpus_assets.core.errors import ShardError, StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, open_store
 from corpus_assets.shards.export.files import EXPORT, PARTS, FileEntry, hash_file
 from corpus_assets.shards.export.plan import FORMAT, ExportPlan
-from corpus_assets.shards.manifest import load_manifest, parse_manifest
-from corpus_assets.shards.order import Order
+from corpus_loader.manifest import Manifest, ShardRef
+from corpus_loader.order import Order
 
 Ints = npt.NDArray[np.int64]
 SHOWN = 10
@@ -108,7 +107,7 @@ def removed_documents(registry: Registry, store: Store, folder: Path) -> set[str
 
 
 def _read(folder: Path) -> _Export:
-    manifest = load_manifest(folder / "manifest.json") if folder.is_dir() else None
+    manifest = Manifest.load(folder / "manifest.json") if folder.is_dir() else None
     try:
         content = (folder / EXPORT).read_bytes()
         body: dict[str, Any] = dict(json.loads(content))
@@ -155,16 +154,15 @@ def _changed_shards(
         return []
     there: dict[tuple[str, str], ShardRef] = {}
     if successor is not None:
-        live = parse_manifest(store.read(successor.manifest_path), successor.manifest_path)
+        live = Manifest.parse(store.read(successor.manifest_path), successor.manifest_path)
         there = {(group.id, shard.name): shard for group in live.groups for shard in group.shards}
     changed = []
     for group in manifest.groups:
-        first = 0
         for shard in group.shards:
             new = there.get((group.id, shard.name))
             if shard.samples and (new is None or new.bin.sha256 != shard.bin.sha256):
+                first = group.first_samples[shard.name]
                 changed.append(_Changed(group.id, first, shard, new))
-            first += shard.samples
     return changed
 
 
@@ -219,7 +217,7 @@ def _rows_of(export: _Export, changed: _Changed, samples: Ints) -> Ints:
     found, before = [], 0
     for one in export.plan.passes:
         order = Order.of(export.manifest, one.seed)
-        _, positions = order.positions_of_many(changed.group, changed.first + samples)
+        positions = order.sightings(changed.group, changed.first + samples).position
         inside = positions[(positions >= one.first) & (positions < one.first + one.samples)]
         found.append(before + inside - one.first)
         before += one.samples

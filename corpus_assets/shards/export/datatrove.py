@@ -17,7 +17,7 @@ from corpus_assets.shards.export.files import FileEntry, HashedFile, PartRecord,
 from corpus_assets.shards.export.layout import packed_tokens
 from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.export.stream import Chunk
-from corpus_assets.shards.reader import segments_of
+from corpus_loader.segments import segments_of
 
 
 class Datatrove:

@@ -13,10 +13,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.identity import digest
-from corpus_assets.shards.order import Order
+from corpus_loader.manifest import Manifest
+from corpus_loader.order import Order
 
 FORMAT: Literal["corpus-assets/export/1"] = "corpus-assets/export/1"
 LayoutName = Literal["megatron", "datatrove", "mds", "hf-parquet"]

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from catalog.db.registry import Registry
-from catalog.formats.manifest import Manifest
 from catalog.takedown.book import expect_book
 from corpus_assets.core.errors import ShardError, StoreError
 from corpus_assets.core.home import Home
@@ -34,8 +33,8 @@ from corpus_assets.shards.export.mds import Mds
 from corpus_assets.shards.export.megatron import Megatron
 from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.export.stream import LINEAGE, FlatSpans, RunStream
-from corpus_assets.shards.manifest import parse_manifest
-from corpus_assets.shards.mapped_shards import Opener
+from corpus_loader.manifest import Manifest
+from corpus_loader.mapped_shards import Opener
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def open_version(home: Home, name: str) -> Source:
         instead = f"; export {row.superseded_by} in its place" if row.superseded_by else ""
         raise ShardError(f"version {name} is {row.status}, a takedown has replaced it{instead}")
     content = read_checked(store, row.manifest_path, row.manifest_sha256)
-    manifest = parse_manifest(content, row.manifest_path)
+    manifest = Manifest.parse(content, row.manifest_path)
     tokenizer = read_checked(store, manifest.tokenizer.path, manifest.tokenizer.sha256)
     place: Path | Opener = store.root if isinstance(store, LocalStore) else store.local
     is_candidate = row.state == "candidate"

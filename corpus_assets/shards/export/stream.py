@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.formats.manifest import Manifest
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.shards.export.plan import ExportPlan
-from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.mapped_shards import Opener
-from corpus_assets.shards.reader import Shard
+from corpus_loader.loader import Loader
+from corpus_loader.manifest import Manifest
+from corpus_loader.mapped_shards import Opener
+from corpus_loader.shard import Shard
 
 Ints = npt.NDArray[np.int64]
 

@@ -12,14 +12,13 @@ from catalog.ask.exposure import exposure
 from catalog.db.registry import Registry
 from catalog.db.rows import LineageRow, LockRow, RecipeRow, ShardRow, VersionRow
 from catalog.errors import CatalogError, UnknownName
-from catalog.formats.manifest import Manifest
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
-from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.manifest import load_manifest
 from corpus_assets_tests.catalog.corpus import Corpus
 from corpus_assets_tests.catalog.keyed import write_keys
 from corpus_assets_tests.shards.small_corpus import make_documents, make_store
+from corpus_loader.loader import Loader
+from corpus_loader.manifest import Manifest
 
 Sightings = dict[bytes, list[tuple[int, int, int]]]
 
@@ -153,7 +152,7 @@ def demo(demo_home: Path) -> Iterator[Lineage]:
 
 def test_the_demo_corpus_is_seen_as_a_replay_sees_it(demo: Lineage, demo_home: Path) -> None:
     root = demo_home / "store"
-    manifest = load_manifest(root / demo.version.manifest_path)
+    manifest = Manifest.load(root / demo.version.manifest_path)
     loader = Loader(manifest, root, 99, global_batch=16)
     seen = replay(loader, len(loader))
     kept = demo.query(f"SELECT DISTINCT doc_id FROM {demo.scan('spans')} ORDER BY doc_id LIMIT 40")

@@ -8,12 +8,12 @@ from typing import Literal
 import pytest
 
 from catalog.db.rows import ShardRow
-from catalog.formats.manifest import Manifest, RecipeRef, TokenizerRef
 from catalog.formats.store import Store
 from catalog.verify.shard_files import check_shard
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.settings import PackSettings
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
+from corpus_loader.manifest import Manifest, RecipeRef, TokenizerRef
 
 
 @pytest.mark.parametrize("packing", ["best_fit", "concat"])

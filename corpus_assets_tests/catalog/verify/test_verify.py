@@ -13,12 +13,12 @@ from catalog.db.published import load_manifest
 from catalog.db.rows import LINEAGE_TABLES, ShardRow
 from catalog.errors import StoreFileError
 from catalog.figures import counted
-from catalog.formats.manifest import parse_manifest
 from catalog.verify.shard_files import check_shard
 from catalog.verify.version import verify
 from corpus_assets.core.schemas import DECISIONS
 from corpus_assets_tests.catalog.corpus import SEQ_LEN, SNAPSHOTS, Corpus, Tables, _write, build
 from corpus_loader.index import HEAD, parse_index
+from corpus_loader.manifest import Manifest
 
 
 def problems(corpus: Corpus) -> list[dict[str, str]]:
@@ -318,4 +318,4 @@ def test_spans_that_make_no_sense_are_found(own_corpus: Corpus, shard: ShardRow)
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"format": "other/9"}', b"\xff"])
 def test_a_manifest_of_another_form_is_refused(data: bytes) -> None:
     with pytest.raises(StoreFileError, match=r"manifest\.json"):
-        parse_manifest(data, "versions/v1/manifest.json")
+        Manifest.parse(data, "versions/v1/manifest.json")

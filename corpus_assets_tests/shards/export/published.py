@@ -4,8 +4,8 @@ from pathlib import Path
 
 from catalog.db.registry import Registry
 from catalog.db.rows import LockRow, RecipeRow, VersionRow
-from catalog.formats.manifest import Manifest
 from corpus_assets.core.home import Home
+from corpus_loader.manifest import Manifest
 
 
 def empty_home(root: Path) -> tuple[Home, Registry]:

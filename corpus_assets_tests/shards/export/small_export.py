@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from catalog.formats.manifest import Manifest
 from corpus_assets.shards.export.plan import ExportPlan, make_plan
 from corpus_assets.shards.export.run import export
-from corpus_assets.shards.loader import Loader
 from corpus_assets_tests.shards.small_corpus import make_documents, make_store
+from corpus_loader.loader import Loader
+from corpus_loader.manifest import Manifest
 
 GROUPS = {
     "S1/web/high": make_documents(1, 80, 100),

@@ -1,18 +1,20 @@
 """What an export can be told after a takedown: which of its samples must go."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from catalog.formats.manifest import Manifest
 from corpus_assets.cli.main import main
 from corpus_assets.core.errors import ShardError
 from corpus_assets.shards.export.check import check_export
-from corpus_assets.shards.loader import Loader
 from corpus_assets_tests.shards.export.published import empty_home, publish
 from corpus_assets_tests.shards.export.small_export import GROUPS, PHASES, export_to
 from corpus_assets_tests.shards.small_corpus import make_store
+from corpus_loader.errors import LoaderError
+from corpus_loader.loader import Loader
+from corpus_loader.manifest import Manifest
 
 VICTIM_GROUP = "S2/code/mid"
 
@@ -31,7 +33,7 @@ class Scene:
     def take_down(self, keep_old: bool) -> Manifest:
         rest = {doc: ids for doc, ids in GROUPS[VICTIM_GROUP].items() if doc != self.victim}
         made = make_store(self.store / "new", GROUPS | {VICTIM_GROUP: rest}, PHASES)
-        new = _moved(made, "new").model_copy(update={"version": "v1.td1"})
+        new = replace(_moved(made, "new"), version="v1.td1")
         publish(self.home, self.registry, new, revokes=("v1",))
         if not keep_old:
             for path in sorted((self.store / "old").rglob("*")):
@@ -58,7 +60,7 @@ def _moved(manifest: Manifest, folder: str) -> Manifest:
         for shard in group["shards"]:
             for kind in ("bin", "idx", "spans", "header"):
                 shard[kind]["path"] = f"{folder}/{shard[kind]['path']}"
-    return Manifest.model_validate(raw)
+    return Manifest.parse(json.dumps(raw).encode())
 
 
 @pytest.fixture
@@ -143,7 +145,7 @@ def test_damage_is_found_by_size_and_one_flipped_bit_by_hash(tmp_path: Path, sce
 
 def test_a_folder_that_is_no_export_is_refused(tmp_path: Path, scene: Scene) -> None:
     (tmp_path / "other").mkdir()
-    with pytest.raises(ShardError, match=r"manifest\.json"):
+    with pytest.raises(LoaderError, match=r"manifest\.json"):
         check_export(scene.home, tmp_path / "other")
     with pytest.raises(ShardError, match=r"export\.json"):
         check_export(scene.home, tmp_path / "nowhere")

@@ -2,16 +2,17 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from catalog.formats.manifest import Manifest
 from corpus_assets.cli.main import main
 from corpus_assets_tests.shards.export.published import empty_home, publish
 from corpus_assets_tests.shards.export.small_export import GROUPS, PHASES, loader_rows, read_samples
 from corpus_assets_tests.shards.small_corpus import make_store
+from corpus_loader.manifest import Manifest
 
 TOKENIZER = b'{"made": "up"}'
 
@@ -28,14 +29,12 @@ def manifest_of(home: Path) -> Manifest:
     store = home / "store"
     path = store / "versions" / "v1" / "manifest.json"
     if path.is_file():
-        return Manifest.model_validate_json(path.read_bytes())
+        return Manifest.load(path)
     made = make_store(store, GROUPS, PHASES)
     (store / "tokenizer.json").write_bytes(TOKENIZER)
     digest = hashlib.sha256(TOKENIZER).hexdigest()
     headers = _with_tokenizer(store, made, digest)
-    return headers.model_copy(
-        update={"tokenizer": made.tokenizer.model_copy(update={"sha256": digest})}
-    )
+    return replace(headers, tokenizer=replace(made.tokenizer, sha256=digest))
 
 
 def _with_tokenizer(store: Path, manifest: Manifest, digest: str) -> Manifest:
@@ -49,7 +48,7 @@ def _with_tokenizer(store: Path, manifest: Manifest, digest: str) -> Manifest:
             path.write_bytes(content)
             shard["header"]["bytes"] = len(content)
             shard["header"]["sha256"] = hashlib.sha256(content).hexdigest()
-    return Manifest.model_validate(raw)
+    return Manifest.parse(json.dumps(raw).encode())
 
 
 def run(home: Path, *arguments: str) -> int:
@@ -107,7 +106,7 @@ def test_a_revoked_version_is_not_exported(
     place, registry = empty_home(tmp_path / "h")
     made = manifest_of(tmp_path / "h")
     publish(place, registry, made)
-    publish(place, registry, made.model_copy(update={"version": "v1.td1"}), revokes=("v1",))
+    publish(place, registry, replace(made, version="v1.td1"), revokes=("v1",))
     assert run(tmp_path / "h", "v1", "--format", "mds", "--out", str(tmp_path / "out")) == 1
     assert "export v1.td1 in its place" in capsys.readouterr().err
 

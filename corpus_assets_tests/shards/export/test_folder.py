@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from catalog.formats.manifest import Manifest
-from corpus_assets.core.errors import CorruptArtifact, StoreError
+from corpus_assets.core.errors import StoreError
 from corpus_assets.shards.export import run
 from corpus_assets.shards.export.files import ExportFolder
 from corpus_assets.shards.export.plan import FORMATS
 from corpus_assets_tests.demo_build import hashes
 from corpus_assets_tests.shards.export.small_export import export_to, plan_of, store_at
+from corpus_loader.errors import LoaderError
+from corpus_loader.manifest import Manifest
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,8 +24,8 @@ EXPORT_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
 from corpus_assets.shards.export import run
-from corpus_assets.shards.manifest import load_manifest
 from corpus_assets_tests.shards.export.small_export import export_to
+from corpus_loader.manifest import Manifest
 
 store, out, layout, parts = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 write, written = run._write_part, []
@@ -38,7 +39,7 @@ def write_until(*arguments):
     return write(*arguments)
 
 run._write_part = write_until
-export_to(out, load_manifest(store / "manifest.json"), store, layout, has_lineage=True)
+export_to(out, Manifest.load(store / "manifest.json"), store, layout, has_lineage=True)
 """
 
 
@@ -166,6 +167,6 @@ def test_one_flipped_bit_in_a_shard_is_never_copied_on(tmp_path: Path, layout: s
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(bytes(content))
-    with pytest.raises(CorruptArtifact, match=r"shard_00000\.bin"):
+    with pytest.raises(LoaderError, match=r"shard_00000\.bin"):
         export_to(tmp_path / "out", made, store, layout)
     assert not (tmp_path / "out").exists()

@@ -2,16 +2,14 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.formats.manifest import Manifest
 from corpus_assets.shards.export.plan import FORMATS
-from corpus_assets.shards.loader import Loader
-from corpus_assets.shards.reader import segments_of
 from corpus_assets_tests.shards.export.small_export import (
     GROUPS,
     export_to,
@@ -22,6 +20,9 @@ from corpus_assets_tests.shards.export.small_export import (
     store_at,
 )
 from corpus_assets_tests.shards.small_corpus import EOD, PAD
+from corpus_loader.loader import Loader
+from corpus_loader.manifest import Manifest
+from corpus_loader.shard import segments_of
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +101,7 @@ def test_bytes_do_not_depend_on_workers(
 
 def test_a_wide_vocabulary_is_written_in_32_bits(tmp_path: Path, root: Path) -> None:
     made = store_at(tmp_path / "store")
-    wide = made.model_copy(
-        update={"tokenizer": made.tokenizer.model_copy(update={"vocab_size": 128_000})}
-    )
+    wide = replace(made, tokenizer=replace(made.tokenizer, vocab_size=128_000))
     for layout in ("megatron", "mds", "datatrove"):
         body = export_to(tmp_path / layout, wide, tmp_path / "store", layout)
         assert body["dtype"] == "int32"

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catalog.formats.manifest import Manifest
 from corpus_assets.core.errors import ShardError
 from corpus_assets.shards.export.plan import Pass
 from corpus_assets_tests.shards.export.small_export import (
@@ -15,6 +14,7 @@ from corpus_assets_tests.shards.export.small_export import (
     read_samples,
     store_at,
 )
+from corpus_loader.manifest import Manifest
 
 RUN, FIRST_PHASE = 7 * 24, 4 * 24
 

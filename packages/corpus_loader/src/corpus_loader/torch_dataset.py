@@ -5,8 +5,8 @@ torch is imported when a dataset is made, never before; the loader itself does w
 
 from typing import Any
 
-from corpus_assets.core.errors import MissingExtra
-from corpus_assets.shards.loader import Loader
+from corpus_loader.errors import LoaderError
+from corpus_loader.loader import Loader
 
 
 class StepDataset:
@@ -20,7 +20,7 @@ class StepDataset:
         try:
             import torch  # noqa: F401
         except ImportError as error:
-            raise MissingExtra(
+            raise LoaderError(
                 "torch is not installed; pip install torch, or use Loader without it"
             ) from error
         self.loader = loader

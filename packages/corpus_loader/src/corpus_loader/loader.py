@@ -3,26 +3,31 @@
 The order comes from `order.Order`; the loader maps positions to files and copies each sample once,
 from the mapped file into the batch. No state is kept but the step, so a run can start at any step
 at once, and a rank reads only what it needs. `at` may be called from several threads.
+
+The order is cheap for many positions at once and dear for one, so what a rank reads is located for
+a window of steps: a jump to another part of the run costs some milliseconds, a step after a step
+nothing to speak of.
 """
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from catalog.formats.manifest import Group, Manifest, ShardRef
-from corpus_assets.core.errors import ShardError
-from corpus_assets.shards.kernels.draws import find_in_shards
-from corpus_assets.shards.manifest import load_manifest
-from corpus_assets.shards.mapped_shards import MappedShards, Opener
-from corpus_assets.shards.order import Order
-from corpus_assets.shards.reader import Segments, Shard, Tokens, segments_of
+from corpus_loader.errors import LoaderError
+from corpus_loader.manifest import Group, Manifest, ShardRef
+from corpus_loader.mapped_shards import MappedShards, Opener
+from corpus_loader.order import Ints, Order
+from corpus_loader.segments import Segments, segments_of
+from corpus_loader.shard import Shard, Tokens
 
 STATE_FORMAT = "corpus-assets/loader/1"
+
+WINDOW_POSITIONS = 1 << 13
 
 Check = Literal["hashes", "files", "none"]
 
@@ -33,10 +38,22 @@ class Batch:
 
     step: int  # -1 for samples taken by position
     tokens: npt.NDArray[np.int32]  # [rows, seq_len]
-    positions: npt.NDArray[np.int64]  # place in the run's global order
-    groups: npt.NDArray[np.int64]  # index into `Loader.groups`
-    shards: npt.NDArray[np.int64]  # index into `Loader.shards`
-    samples: npt.NDArray[np.int64]  # sample inside the shard
+    positions: Ints  # place in the run's global order
+    groups: Ints  # index into `Loader.groups`
+    shards: Ints  # index into `Loader.shards`
+    samples: Ints  # sample inside the shard
+
+
+class Places(NamedTuple):
+    """Where some positions of a run lie: arrays of one length."""
+
+    positions: Ints
+    groups: Ints  # index into `Loader.groups`
+    shards: Ints  # index into `Loader.shards`
+    samples: Ints  # sample inside the shard
+
+    def part(self, rows: slice) -> "Places":
+        return Places(*(column[rows] for column in self))
 
 
 class Loader:
@@ -70,17 +87,17 @@ class Loader:
         tokenizer_sha256: str | None = None,
     ) -> None:
         if not (global_batch >= 1 and world_size >= 1 and 0 <= rank < world_size):
-            raise ShardError(
+            raise LoaderError(
                 f"rank {rank} of {world_size} with a global batch of {global_batch} is impossible; "
                 "give a rank below world_size and a batch of 1 or more"
             )
         if global_batch % world_size:
-            raise ShardError(
+            raise LoaderError(
                 f"a global batch of {global_batch} does not split over {world_size} ranks; "
                 "make it a multiple of world_size"
             )
         if tokenizer_sha256 not in (None, manifest.tokenizer.sha256):
-            raise ShardError(
+            raise LoaderError(
                 f"version {manifest.version} was made with tokenizer {manifest.tokenizer.sha256} "
                 f"({manifest.tokenizer.path}), the trainer has {tokenizer_sha256}; "
                 "train with the version's tokenizer"
@@ -99,8 +116,10 @@ class Loader:
         self.shards: tuple[ShardRef, ...] = self._files.refs
         sizes = np.array([shard.samples for shard in self.shards], dtype=np.int64)
         self._shard_ends = np.cumsum(sizes)
+        self._shard_starts = self._shard_ends - sizes
         group_sizes = np.array([group.samples for group in self.groups], dtype=np.int64)
         self._group_starts = np.cumsum(group_sizes) - group_sizes
+        self._windows: dict[int, Places] = {}  # the two that were asked for last
         self._manifest_digest = manifest.digest()
         if check == "hashes" or (check == "files" and isinstance(place, Path)):
             self._files.check(hashes=check == "hashes")
@@ -109,12 +128,13 @@ class Loader:
     def open(cls, manifest_file: str | Path, seed: int | None = None, **options: Any) -> "Loader":
         """Open a version's `manifest.json` where it lies: `STORE/versions/NAME/`."""
         path = Path(manifest_file).absolute()
-        return cls(load_manifest(path), path.parents[2], seed, **options)
+        return cls(Manifest.load(path), path.parents[2], seed, **options)
 
     def with_seed(self, seed: int) -> "Loader":
         """Return the same run under another seed, from its first step; open files are shared."""
         other = copy.copy(self)
         other.seed, other.step, other.order = seed, 0, Order.of(self.manifest, seed)
+        other._windows = {}
         return other
 
     def __len__(self) -> int:
@@ -127,65 +147,72 @@ class Loader:
         The tokens are copied into `out` where it is given (int32 [rows, seq_len], contiguous; a
         buffer in pinned memory, say), else into a new array.
         """
-        return self._filled(step, self._positions(step), out)
+        return self._filled(step, self._places(step), out)
 
     def take(self, positions: npt.ArrayLike, out: npt.NDArray[np.int32] | None = None) -> Batch:
         """Return the samples at any positions of the global order, whatever batch and rank; step -1."""
-        wanted = np.asarray(positions, dtype=np.int64).ravel()
-        if len(wanted) and not (wanted.min() >= 0 and wanted.max() < len(self.order)):
-            raise ShardError(f"positions of this run are 0..{len(self.order) - 1}")
-        return self._filled(-1, wanted, out)
+        return self._filled(-1, self._find(positions), out)
 
-    def _filled(
-        self, step: int, positions: npt.NDArray[np.int64], out: npt.NDArray[np.int32] | None
-    ) -> Batch:
-        shape = (len(positions), self.manifest.seq_len)
+    def _filled(self, step: int, places: Places, out: npt.NDArray[np.int32] | None) -> Batch:
+        shape = (len(places.positions), self.manifest.seq_len)
         if out is None:
             out = np.empty(shape, dtype=np.int32)
         elif out.shape != shape or not (
             out.dtype == np.int32 and out.flags.c_contiguous and out.flags.writeable
         ):
-            raise ShardError(
+            raise LoaderError(
                 f"a batch of {shape[0]} rows of {shape[1]} tokens needs a writable, contiguous "
                 f"int32 buffer of that shape, not {out.dtype} {list(out.shape)}"
             )
-        groups, shards, samples = self._places(positions)
-        self._files.gather(shards, samples, out)
-        return Batch(step, out, positions, groups, shards, samples)
+        self._files.gather(places.shards, places.samples, out)
+        return Batch(step, out, *places)
 
     def views(self, step: int) -> list[Tokens]:
         """Return the rows of `at(step)` without a copy: read-only views of the mapped files, in the
         type that their tokens have there (`manifest.dtype`)."""
-        _, shards, samples = self._places(self._positions(step))
+        places = self._places(step)
         return [
             self._files.view(shard)[sample]
-            for shard, sample in zip(shards.tolist(), samples.tolist(), strict=True)
+            for shard, sample in zip(places.shards.tolist(), places.samples.tolist(), strict=True)
         ]
 
     def prefetch(self, step: int) -> None:
         """Announce a step's samples to the kernel; shards that are not mapped yet are left out."""
         if 0 <= step < len(self):
-            self.announce(self._positions(step))
+            self._announce(self._places(step))
 
-    def announce(self, positions: npt.NDArray[np.int64]) -> None:
+    def announce(self, positions: npt.ArrayLike) -> None:
         """`prefetch` for samples by position: a system call each, so one or two microseconds."""
-        _, shards, samples = self._places(positions)
-        self._files.advise(shards, samples)
+        self._announce(self._find(positions))
 
-    def _positions(self, step: int) -> npt.NDArray[np.int64]:
+    def _announce(self, places: Places) -> None:
+        self._files.advise(places.shards, places.samples)
+
+    def _places(self, step: int) -> Places:
+        """Where this rank's samples of a step lie."""
         if not 0 <= step < len(self):
-            raise ShardError(f"this run has steps 0..{len(self) - 1}, not {step}")
+            raise LoaderError(f"this run has steps 0..{len(self) - 1}, not {step}")
         rows = self.global_batch // self.world_size
-        first = step * self.global_batch + self.rank * rows
-        return np.arange(first, first + rows, dtype=np.int64)
+        steps = max(1, WINDOW_POSITIONS // rows)
+        number, within = divmod(step, steps)
+        window = self._windows.get(number)
+        if window is None:
+            window = self._window(number * steps, min(steps, len(self) - number * steps))
+            newest = list(self._windows.items())[-1:]
+            self._windows = {**dict(newest), number: window}
+        return window.part(slice(within * rows, (within + 1) * rows))
 
-    def _places(self, positions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], ...]:
-        """(group, shard, sample in the shard) at each position."""
-        draws = self.order.draws(positions)
-        shards, samples = find_in_shards(
-            draws.group, draws.sample, self._group_starts, self._shard_ends
-        )
-        return draws.group, shards, samples
+    def _window(self, first: int, steps: int) -> Places:
+        rows = self.global_batch // self.world_size
+        begins = np.arange(first, first + steps, dtype=np.int64) * self.global_batch
+        return self._find(begins[:, None] + np.arange(rows) + self.rank * rows)
+
+    def _find(self, positions: npt.ArrayLike) -> Places:
+        at = np.asarray(positions, dtype=np.int64).ravel()
+        draws = self.order.locate(at)
+        place = self._group_starts[draws.group] + draws.sample
+        shards = np.searchsorted(self._shard_ends, place, side="right")  # past empty ones
+        return Places(at, draws.group, shards, place - self._shard_starts[shards])
 
     def segments(self, batch: Batch) -> Segments:
         """Document boundaries of a batch, for attention that stays inside documents."""
@@ -204,27 +231,15 @@ class Loader:
         """Let go of all files; batches and views stay valid, and a later step opens anew."""
         self._files.close()
 
-    def steps_of(self, group: str, sample: int, shard: str | None = None) -> npt.NDArray[np.int64]:
+    def steps_of(self, group: str, sample: int, shard: str | None = None) -> Ints:
         """Return every step at which the run sees a sample, in order, as often as it is seen.
 
         `sample` counts through the group, or inside `shard` where its name is given.
         """
         if shard is not None:
-            sample = self.group_sample(group, shard, sample)
+            sample = self.manifest.sample_in_group(group, shard, sample)
         steps = self.order.positions_of(group, sample) // self.global_batch
         return steps[steps < len(self)]
-
-    def group_sample(self, group: str, shard: str, sample: int) -> int:
-        """Return the number in its group of a shard's sample."""
-        first = 0
-        for found in (g for g in self.groups if g.id == group):
-            for ref in found.shards:
-                if ref.name == shard:
-                    if not 0 <= sample < ref.samples:
-                        raise ShardError(f"{shard} has samples 0..{ref.samples - 1}, not {sample}")
-                    return first + sample
-                first += ref.samples
-        raise ShardError(f"group {group!r} has no shard {shard!r} in this manifest")
 
     def __iter__(self) -> Iterator[Batch]:
         """Batches from the current step to the end; `step` counts what was handed out."""
@@ -251,11 +266,11 @@ class Loader:
         """Go on from a saved state; one of another run is refused."""
         for name, own in self.state_dict().items():
             if name != "step" and state.get(name) != own:
-                raise ShardError(
+                raise LoaderError(
                     f"the saved state has {name} {state.get(name)!r}, this run has {own!r}; "
                     "resume with the manifest, seed and global batch the run was started with"
                 )
         step = state.get("step")
         if not isinstance(step, int) or not 0 <= step <= len(self):
-            raise ShardError(f"the saved state has step {step!r}, this run has 0..{len(self)}")
+            raise LoaderError(f"the saved state has step {step!r}, this run has 0..{len(self)}")
         self.step = step

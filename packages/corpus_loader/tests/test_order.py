@@ -1,15 +1,13 @@
 """The order formula, forwards and backwards."""
 
+import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.formats.manifest import Phase
-from corpus_assets.core.errors import ShardError
-from corpus_assets.core.identity import keyed_hash
-from corpus_assets.shards.order import Order
-from corpus_assets_tests.text.test_feistel import derive_naive, permute_naive
+from corpus_loader import LoaderError, Order
+from corpus_loader.manifest import Phase
 
 
 @st.composite
@@ -29,31 +27,6 @@ def orders(draw: st.DrawFn) -> tuple[Order, dict[str, int], list[Phase], int]:
     return Order(sizes, phases, block, seed), sizes, phases, block
 
 
-def locate_naive(
-    sizes: dict[str, int], phases: list[Phase], block_samples: int, seed: int, position: int
-) -> tuple[str, int, int]:
-    """The module's four steps in plain integers."""
-    before = dict.fromkeys(sizes, 0)
-    number = 0
-    while position >= phases[number].blocks * block_samples:
-        position -= phases[number].blocks * block_samples
-        for group, count in phases[number].counts.items():
-            before[group] += phases[number].blocks * count
-        number += 1
-    phase = phases[number]
-    block, slot = divmod(position, block_samples)
-    phase_key = keyed_hash(f"corpus-assets/order/phase/{seed}".encode(), str(number).encode())
-    place = permute_naive(slot, block_samples, derive_naive(phase_key, block))
-    for group in sorted(sizes):
-        count = phase.counts.get(group, 0)
-        if place < count:
-            break
-        place -= count
-    epoch, index = divmod(before[group] + block * count + place, sizes[group])
-    group_key = keyed_hash(f"corpus-assets/order/group/{seed}".encode(), group.encode())
-    return group, permute_naive(index, sizes[group], derive_naive(group_key, epoch)), epoch
-
-
 @settings(max_examples=40, deadline=None)
 @given(orders(), st.integers(0, 2**31))
 def test_every_position_agrees_with_the_formula_in_plain_integers(
@@ -68,7 +41,7 @@ def test_every_position_agrees_with_the_formula_in_plain_integers(
             int(draws.sample[position]),
             int(draws.epoch[position]),
         )
-        assert found == locate_naive(sizes, phases, block, seed, position)
+        assert found == naive.locate(sizes, phases, block, seed, position)
 
 
 @settings(max_examples=80, deadline=None)
@@ -112,11 +85,26 @@ def test_the_inverse_equals_a_replay_of_the_whole_run(
     order, sizes, _, _ = made
     draws = order.locate(np.arange(len(order)))
     for number, group in enumerate(order.group_ids):
-        rows, positions = order.positions_of_many(group, np.arange(sizes[group]))
+        seen = order.sightings(group, np.arange(sizes[group]))
         for sample in range(sizes[group]):
             replayed = np.flatnonzero((draws.group == number) & (draws.sample == sample))
-            assert positions[rows == sample].tolist() == replayed.tolist()
+            assert seen.position[seen.row == sample].tolist() == replayed.tolist()
+            assert seen.epoch[seen.row == sample].tolist() == draws.epoch[replayed].tolist()
             assert order.positions_of(group, sample).tolist() == replayed.tolist()
+
+
+@settings(max_examples=80, deadline=None)
+@given(orders(), st.integers(0, 300))
+def test_an_end_cuts_off_what_comes_later_and_nothing_else(
+    made: tuple[Order, dict[str, int], list[Phase], int], end: int
+) -> None:
+    order, sizes, _, _ = made
+    for group, size in sizes.items():
+        whole = order.sightings(group, np.arange(size))
+        cut = order.sightings(group, np.arange(size), end)
+        kept = whole.position < end
+        for all_of_it, part in zip(whole, cut, strict=True):
+            assert all_of_it[kept].tolist() == part.tolist()
 
 
 @settings(max_examples=12, deadline=None)
@@ -170,6 +158,16 @@ def test_a_run_of_a_trillion_samples_is_located_and_inverted_without_a_table() -
             assert position in order.positions_of("A/web/mid", int(draws.sample[row]))
 
 
+def test_what_a_short_run_saw_is_found_without_a_look_at_a_long_one() -> None:
+    """The small group is used up four million times in the whole run."""
+    order = big(3)
+    seen = order.sightings("B/web/mid", [5], end=10 * 1024 * 1024)
+    draws = order.locate(seen.position)
+    assert draws.sample.tolist() == [5] * len(seen.position)
+    assert draws.epoch.tolist() == seen.epoch.tolist() == [*range(len(seen.position))]
+    assert len(seen.position) in (43, 44)  # 10,240 blocks of 324 of 77,777 samples: 42.7 times
+
+
 def test_the_order_of_published_runs_never_changes() -> None:
     draws = big(1).locate([0, 1, 2, 1024, 10**12])
     assert draws.group.tolist() == [1, 0, 1, 0, 0]
@@ -184,20 +182,20 @@ def test_another_seed_gives_another_order() -> None:
 
 def test_positions_samples_and_groups_that_do_not_exist_are_refused() -> None:
     order = big(1)
-    with pytest.raises(ShardError, match="positions of this run"):
+    with pytest.raises(LoaderError, match="positions of this run"):
         order.locate([len(order)])
-    with pytest.raises(ShardError, match="positions of this run"):
+    with pytest.raises(LoaderError, match="positions of this run"):
         order.locate([-1])
-    with pytest.raises(ShardError, match="samples 0"):
+    with pytest.raises(LoaderError, match="samples 0"):
         order.positions_of("B/web/mid", 77_777)
-    with pytest.raises(ShardError, match="not in this manifest"):
+    with pytest.raises(LoaderError, match="not in this manifest"):
         order.positions_of("C/web/mid", 0)
 
 
 def test_phases_that_cannot_be_drawn_are_refused() -> None:
-    with pytest.raises(ShardError, match="must draw 4"):
+    with pytest.raises(LoaderError, match="must draw 4"):
         Order({"A": 3}, [Phase(name="x", blocks=1, counts={"A": 3})], 4, 1)
-    with pytest.raises(ShardError, match="without samples"):
+    with pytest.raises(LoaderError, match="without samples"):
         Order({"A": 0}, [Phase(name="x", blocks=1, counts={"A": 4})], 4, 1)
 
 
