@@ -22,7 +22,7 @@ from machine import machine
 
 from corpus_assets.shards.export.plan import FORMATS, make_plan
 from corpus_assets.shards.export.run import export
-from corpus_loader.loader import Loader
+from corpus_loader import Loader
 
 PEER = Path(__file__).with_name("export_readers_peer.py")
 

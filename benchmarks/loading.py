@@ -27,7 +27,7 @@ from machine import machine
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.settings import PackSettings
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
-from corpus_loader.loader import Loader
+from corpus_loader import Loader
 from corpus_loader.manifest import (
     FileRef,
     Group,
@@ -69,7 +69,7 @@ def main() -> None:
             figures |= measure_peers(folder, rows, options)
         show(figures, 4 * options.seq_len)
         print()
-        seek(loader, options)
+        seek(manifest, folder, options)
 
 
 def make_store(folder: Path, options: argparse.Namespace) -> Manifest:
@@ -206,23 +206,21 @@ def show(figures: dict[str, tuple[float, str]], row_bytes: int) -> None:
         print(f"| {name} | {shown} | {tokens} |")
 
 
-def seek(loader: Loader, options: argparse.Namespace) -> None:
-    """Time from a step number to its batch, for steps drawn at random."""
-    one = Loader(loader.manifest, loader._files._store, global_batch=1)
+def seek(manifest: Manifest, folder: Path, options: argparse.Namespace) -> None:
+    """Time from a step number to its sample: for steps drawn at random in runs that were nowhere
+    yet, and for the steps after those."""
+    one = Loader(manifest, folder, global_batch=1)
     buffer = np.empty((1, options.seq_len), np.int32)
-    steps = np.random.default_rng(4).integers(0, len(one), 20_000).tolist()
-    for name, call in (
-        ("where a random step lies", lambda step: one._places(one._positions(step))),
-        ("a random step's sample, copied", lambda step: one.at(step, buffer)),
-    ):
-        call(0)
-        taken = []
-        for step in steps:
+    jumps, steps = [], []
+    for seed, step in enumerate(np.random.default_rng(4).integers(0, len(one) - 1, 400).tolist()):
+        run = one.with_seed(seed)
+        for taken, place in ((jumps, step), (steps, step + 1)):
             started = time.perf_counter()
-            call(step)
+            run.at(place, buffer)
             taken.append(time.perf_counter() - started)
+    for name, taken in (("a jump to a random step", jumps), ("the step after it", steps)):
         middle, late = np.percentile(taken, [50, 99]) * 1e6
-        print(f"{name}: {middle:.1f} us (median), {late:.1f} us (99 of 100)")
+        print(f"{name}, its sample copied: {middle:,.0f} us (median), {late:,.0f} us (99 of 100)")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,11 @@ def folder(demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=() if page.name == "README.md" else pytest.mark.slow, id=page.name)
+        pytest.param(
+            page,
+            marks=() if page.name == "README.md" else pytest.mark.slow,
+            id=page.relative_to(EXAMPLES.ROOT).as_posix(),
+        )
         for page in EXAMPLES.PAGES
     ],
 )

@@ -40,6 +40,7 @@ from corpus_assets.cli.main import main as corpus
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     ROOT / "README.md",
+    ROOT / "packages/corpus_loader/README.md",
     ROOT / "docs/tutorial/first-corpus.md",
     *(
         ROOT / f"docs/how-to/{n}.md"
@@ -321,7 +322,7 @@ def main() -> None:
         built.mkdir()
         _printed(BUILD, built)
         for page in wanted:
-            folder = built.with_name(page.stem)
+            folder = built.with_name("-".join(page.relative_to(ROOT).parts))
             os.environ["XDG_CONFIG_HOME"] = str(folder / "config")  # no key of the user's
             shutil.copytree(built, folder)
             page.write_text(rewritten(page, run_page(page, folder)), encoding="utf-8")

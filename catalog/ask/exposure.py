@@ -7,7 +7,7 @@ from catalog.errors import StoreFileError, UnknownName
 from catalog.lineage.lookups import places_of, spans_of
 from catalog.lineage.tables import Lineage
 from catalog.takedown.target import ID_DIGITS, doc_id_target
-from corpus_loader.errors import LoaderError
+from corpus_loader import LoaderError
 from corpus_loader.order import Order, Sightings
 
 

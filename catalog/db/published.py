@@ -13,8 +13,7 @@ from catalog.db.rows import ArtifactRow, KeyRow, LineageRow, VersionRow
 from catalog.errors import StoreFileError
 from catalog.formats.canonical import digest
 from catalog.formats.store import Store
-from corpus_loader.errors import LoaderError
-from corpus_loader.manifest import Manifest
+from corpus_loader import LoaderError, Manifest
 
 CONTENTS_FORMAT = "corpus-assets/contents/1"
 CONTENTS_NAME = "contents.json"

@@ -27,7 +27,7 @@ from catalog.lineage.limits import SPILL, QueryLimits
 from catalog.lineage.rows import Keys, ParquetRows, ids_between
 
 if TYPE_CHECKING:
-    from corpus_loader.manifest import Manifest
+    from corpus_loader import Manifest
 
 
 Row = dict[str, Any]

@@ -16,9 +16,8 @@ from catalog.db.rows import ShardRow
 from catalog.errors import StoreFileError
 from catalog.figures import counted
 from catalog.formats.store import Store
-from corpus_loader.errors import LoaderError
+from corpus_loader import LoaderError, Manifest
 from corpus_loader.index import Index, numpy_type, parse_index
-from corpus_loader.manifest import Manifest
 
 BLOCK_TOKENS = 1 << 22
 

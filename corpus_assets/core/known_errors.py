@@ -2,7 +2,7 @@
 
 from catalog.errors import CatalogError
 from corpus_assets.core.errors import CorpusError
-from corpus_loader.errors import LoaderError
+from corpus_loader import LoaderError
 
 KNOWN_ERRORS = (CorpusError, CatalogError, LoaderError)
 """Of the pipeline, of the catalog, and of what reads manifests and shards."""

@@ -7,7 +7,7 @@
    seeds have no document in common where the version is large enough, so that their spread holds
    the chance of which documents were drawn.
 2. Documents of a group lie end to end in samples, as packing `concat` lays them.
-3. The order is that of the loader (`shards.order`): the groups' shares of all phases of the
+3. The order is that of the loader (`corpus_loader.Order`): the groups' shares of all phases of the
    version, its epochs, a seed. So `Order.positions_of` says when a run saw a document.
 """
 
@@ -22,9 +22,8 @@ import numpy.typing as npt
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.identity import keyed_hash
 from corpus_assets.shards.tokens import Encoder
-from corpus_loader.loader import Loader
+from corpus_loader import Loader, Order
 from corpus_loader.manifest import Manifest, Phase
-from corpus_loader.order import Order
 
 SAMPLE_KEY = b"corpus-assets/evidence/sample"
 CIRCLE = 1 << 64

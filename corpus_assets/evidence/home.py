@@ -64,8 +64,7 @@ from corpus_assets.recipe.evidence import ComparisonRule, EvidenceSettings, Runs
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.versions.gc import WEIGHTS
 from corpus_assets.versions.published import published_manifest
-from corpus_loader.loader import Loader
-from corpus_loader.manifest import Manifest
+from corpus_loader import Loader, Manifest
 
 HELDOUT = "evidence/heldout"
 PLANS = "evidence/plans"

@@ -24,7 +24,7 @@ from corpus_assets.graph.run import AssetReport
 from corpus_assets.recipe.recipe import Bounds
 from corpus_assets.select import losses as by_language
 from corpus_assets.tokenizer.stage import audit_of
-from corpus_loader.manifest import Manifest
+from corpus_loader import Manifest
 
 SCHEMA_PARTS = 256
 

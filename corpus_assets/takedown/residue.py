@@ -29,8 +29,8 @@ from corpus_assets.takedown.home_search import Holder, HomeSearch, Tell, search_
 from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.versions.gram_digests import DigestIndex
 from corpus_assets.versions.published import published_manifest
+from corpus_loader import Manifest
 from corpus_loader.index import numpy_type
-from corpus_loader.manifest import Manifest
 
 SHARE_WORTH_NAMING = 0.3
 """A text that holds this much of a removed one is reported, as a likely copy."""

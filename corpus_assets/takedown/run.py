@@ -66,7 +66,7 @@ from corpus_assets.versions.removed import (
     load_removed,
     of_request,
 )
-from corpus_loader.errors import LoaderError
+from corpus_loader import LoaderError
 
 MAX_NAMED = 5  # files in a request's error; the certificate has all
 CERTIFICATES = "certificates"

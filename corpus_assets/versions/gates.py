@@ -18,7 +18,7 @@ from catalog.errors import NotReleased
 from corpus_assets.graph.checks import CheckOutcome, check_version, tokenizer_checks
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.versions.drift import drift_checks
-from corpus_loader.manifest import Manifest
+from corpus_loader import Manifest
 
 MODELS = "models"
 FALLBACKS = "stand_ins"  # the name that the registry has

@@ -37,7 +37,7 @@ from corpus_assets.core.store import (
 from corpus_assets.recipe.load import parse_recipe
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.signals.base import FOLDER
-from corpus_loader.manifest import Manifest
+from corpus_loader import Manifest
 
 KEPT = "files.json"
 

@@ -20,7 +20,7 @@ from corpus_assets.ingest.purge import DOCUMENT_KEYS, covered_records
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.versions.cluster_changes import ClusterChange, cluster_changes
 from corpus_assets.versions.gram_digests import gram_digests
-from corpus_loader.manifest import Manifest
+from corpus_loader import Manifest
 
 KEYS = ["doc_id", "url_key", "host", *DOCUMENT_KEYS]
 DIGESTS = "gram_digests"

@@ -45,7 +45,7 @@ from corpus_assets.versions.pages import (
     with_contents,
 )
 from corpus_assets.versions.rule_charts import rules_and_signals
-from corpus_loader.manifest import Manifest
+from corpus_loader import Manifest
 
 QUALITY = "quality_score"
 SHOWN = 25  # groups of a dimension

@@ -13,7 +13,7 @@ from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.demo_build import corpus_command, environment, run_corpus, version_files
 from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.small_disk import read_only
-from corpus_loader.loader import Loader
+from corpus_loader import Loader
 
 URL = "http://site-3.example.org/article"
 BOTH = pytest.mark.parametrize(

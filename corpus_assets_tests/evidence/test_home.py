@@ -29,7 +29,7 @@ from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.evidence.tiny import texts, tiny_encoder
-from corpus_loader.loader import Loader
+from corpus_loader import Loader
 
 PROXY = "{size: nano, tokens: 4096, unique_tokens: %d, sequence: 64, batch_tokens: 512"
 

@@ -19,9 +19,8 @@ from corpus_assets.session import open_session
 from corpus_assets.shards.format import token_dtype
 from corpus_assets.versions.foreseen import estimated_groups
 from corpus_assets_tests.small_corpus import GERMAN, prose
+from corpus_loader import Loader, Manifest
 from corpus_loader.index import dump_index, parse_index
-from corpus_loader.loader import Loader
-from corpus_loader.manifest import Manifest
 
 RECIPE: dict[str, Any] = {
     "name": "grouped",

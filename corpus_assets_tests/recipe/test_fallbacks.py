@@ -23,7 +23,7 @@ from corpus_assets.recipe.load import load_recipe, parse_recipe
 from corpus_assets.session import open_session
 from corpus_assets_tests.cli.test_commands import Captured, said
 from corpus_assets_tests.small_corpus import RECIPE, make_small_corpus
-from corpus_loader.manifest import Manifest
+from corpus_loader import Manifest
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 ALL = {"use_fallbacks": ["all"]}

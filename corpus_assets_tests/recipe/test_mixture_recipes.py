@@ -18,7 +18,7 @@ from corpus_assets.recipe.load import load_recipe
 from corpus_assets.session import Session, open_session
 from corpus_assets.shards.mixture_table import mix_of
 from corpus_assets_tests.cli.test_commands import Captured, said
-from corpus_loader.manifest import Manifest
+from corpus_loader import Manifest
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 SMALL = {

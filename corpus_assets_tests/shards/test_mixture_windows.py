@@ -13,8 +13,8 @@ from corpus_assets.shards.mixture import (
     phases_from,
     wish_of,
 )
+from corpus_loader import Order
 from corpus_loader.manifest import Phase, group_id, join_labels
-from corpus_loader.order import Order
 
 SEQ_LEN = 1000
 WINDOW = 100

@@ -30,8 +30,7 @@ from corpus_assets_tests.s3_server import (
     environment,
 )
 from corpus_assets_tests.store_s3.conftest import forget_environment
-from corpus_loader.loader import Loader
-from corpus_loader.manifest import Manifest
+from corpus_loader import Loader, Manifest
 
 
 class TestTheCatalogReadsIt:

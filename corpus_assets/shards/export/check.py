@@ -31,8 +31,8 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, open_store
 from corpus_assets.shards.export.files import EXPORT, PARTS, FileEntry, hash_file
 from corpus_assets.shards.export.plan import FORMAT, ExportPlan
+from corpus_loader import Order
 from corpus_loader.manifest import Manifest, ShardRef
-from corpus_loader.order import Order
 
 Ints = npt.NDArray[np.int64]
 SHOWN = 10

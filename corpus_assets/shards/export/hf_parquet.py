@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from corpus_assets.shards.export.files import FileEntry, HashedFile, PartRecord
 from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.export.stream import Chunk
-from corpus_loader.manifest import Manifest
+from corpus_loader import Manifest
 
 COLUMNS: dict[str, tuple[str, bool]] = {"input_ids": ("int32", True)}
 LINEAGE_COLUMNS: dict[str, tuple[str, bool]] = {

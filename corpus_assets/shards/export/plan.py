@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.identity import digest
-from corpus_loader.manifest import Manifest
-from corpus_loader.order import Order
+from corpus_loader import Manifest, Order
 
 FORMAT: Literal["corpus-assets/export/1"] = "corpus-assets/export/1"
 LayoutName = Literal["megatron", "datatrove", "mds", "hf-parquet"]

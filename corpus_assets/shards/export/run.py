@@ -33,7 +33,7 @@ from corpus_assets.shards.export.mds import Mds
 from corpus_assets.shards.export.megatron import Megatron
 from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.export.stream import LINEAGE, FlatSpans, RunStream
-from corpus_loader.manifest import Manifest
+from corpus_loader import Manifest
 from corpus_loader.mapped_shards import Opener
 
 

@@ -14,10 +14,8 @@ import pyarrow as pa
 
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.shards.export.plan import ExportPlan
-from corpus_loader.loader import Loader
-from corpus_loader.manifest import Manifest
+from corpus_loader import Loader, Manifest, Shard
 from corpus_loader.mapped_shards import Opener
-from corpus_loader.shard import Shard
 
 Ints = npt.NDArray[np.int64]
 
@@ -171,8 +169,7 @@ class RunStream:
             stop = min(first + rows, end, int(self._ends[number]))
             begin = one.first + first - (int(self._ends[number]) - one.samples)
             positions = np.arange(begin, begin + stop - first)
-            self._loaders[one.seed].announce(positions)  # read side by side, not one by one
-            batch = self._loaders[one.seed].take(positions)
+            batch = self._loaders[one.seed].take(positions, announced=True)
             found = None
             if spans is not None:
                 found = spans.of(self._shard_starts[batch.shards] + batch.samples)

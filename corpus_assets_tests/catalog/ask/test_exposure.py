@@ -17,8 +17,7 @@ from catalog.lineage.tables import Lineage
 from corpus_assets_tests.catalog.corpus import Corpus
 from corpus_assets_tests.catalog.keyed import write_keys
 from corpus_assets_tests.shards.small_corpus import make_documents, make_store
-from corpus_loader.loader import Loader
-from corpus_loader.manifest import Manifest
+from corpus_loader import Loader, Manifest
 
 Sightings = dict[bytes, list[tuple[int, int, int]]]
 

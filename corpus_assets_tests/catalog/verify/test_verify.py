@@ -1,6 +1,7 @@
 """A whole version passes; every kind of damage is found and named."""
 
 import dataclasses
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from catalog.verify.version import verify
 from corpus_assets.core.schemas import DECISIONS
 from corpus_assets_tests.catalog.corpus import SEQ_LEN, SNAPSHOTS, Corpus, Tables, _write, build
 from corpus_loader.index import HEAD, parse_index
-from corpus_loader.manifest import Manifest
 
 
 def problems(corpus: Corpus) -> list[dict[str, str]]:
@@ -316,6 +316,14 @@ def test_spans_that_make_no_sense_are_found(own_corpus: Corpus, shard: ShardRow)
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"format": "other/9"}', b"\xff"])
-def test_a_manifest_of_another_form_is_refused(data: bytes) -> None:
-    with pytest.raises(StoreFileError, match=r"manifest\.json"):
-        Manifest.parse(data, "versions/v1/manifest.json")
+def test_a_manifest_of_another_form_is_refused(own_corpus: Corpus, data: bytes) -> None:
+    path = own_corpus.home / "store" / "versions" / "other" / "manifest.json"
+    path.parent.mkdir()
+    path.write_bytes(data)
+    row = dataclasses.replace(
+        own_corpus.registry.version("v1"),
+        manifest_path="versions/other/manifest.json",
+        manifest_sha256=hashlib.sha256(data).hexdigest(),
+    )
+    with pytest.raises(StoreFileError, match=r"versions/other/manifest\.json"):
+        load_manifest(own_corpus.store, row)

@@ -5,7 +5,7 @@ from pathlib import Path
 from catalog.db.registry import Registry
 from catalog.db.rows import LockRow, RecipeRow, VersionRow
 from corpus_assets.core.home import Home
-from corpus_loader.manifest import Manifest
+from corpus_loader import Manifest
 
 
 def empty_home(root: Path) -> tuple[Home, Registry]:

@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 from corpus_assets.shards.export.plan import ExportPlan, make_plan
 from corpus_assets.shards.export.run import export
 from corpus_assets_tests.shards.small_corpus import make_documents, make_store
-from corpus_loader.loader import Loader
-from corpus_loader.manifest import Manifest
+from corpus_loader import Loader, Manifest
 
 GROUPS = {
     "S1/web/high": make_documents(1, 80, 100),

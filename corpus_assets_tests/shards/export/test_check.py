@@ -12,9 +12,7 @@ from corpus_assets.shards.export.check import check_export
 from corpus_assets_tests.shards.export.published import empty_home, publish
 from corpus_assets_tests.shards.export.small_export import GROUPS, PHASES, export_to
 from corpus_assets_tests.shards.small_corpus import make_store
-from corpus_loader.errors import LoaderError
-from corpus_loader.loader import Loader
-from corpus_loader.manifest import Manifest
+from corpus_loader import Loader, LoaderError, Manifest
 
 VICTIM_GROUP = "S2/code/mid"
 

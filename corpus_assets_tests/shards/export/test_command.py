@@ -12,7 +12,7 @@ from corpus_assets.cli.main import main
 from corpus_assets_tests.shards.export.published import empty_home, publish
 from corpus_assets_tests.shards.export.small_export import GROUPS, PHASES, loader_rows, read_samples
 from corpus_assets_tests.shards.small_corpus import make_store
-from corpus_loader.manifest import Manifest
+from corpus_loader import Manifest
 
 TOKENIZER = b'{"made": "up"}'
 

@@ -15,8 +15,7 @@ from corpus_assets.shards.export.files import ExportFolder
 from corpus_assets.shards.export.plan import FORMATS
 from corpus_assets_tests.demo_build import hashes
 from corpus_assets_tests.shards.export.small_export import export_to, plan_of, store_at
-from corpus_loader.errors import LoaderError
-from corpus_loader.manifest import Manifest
+from corpus_loader import LoaderError, Manifest
 
 ROOT = Path(__file__).parents[3]
 
@@ -25,7 +24,7 @@ import os, signal, sys
 from pathlib import Path
 from corpus_assets.shards.export import run
 from corpus_assets_tests.shards.export.small_export import export_to
-from corpus_loader.manifest import Manifest
+from corpus_loader import Manifest
 
 store, out, layout, parts = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 write, written = run._write_part, []

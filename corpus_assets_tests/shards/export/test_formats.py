@@ -20,8 +20,7 @@ from corpus_assets_tests.shards.export.small_export import (
     store_at,
 )
 from corpus_assets_tests.shards.small_corpus import EOD, PAD
-from corpus_loader.loader import Loader
-from corpus_loader.manifest import Manifest
+from corpus_loader import Loader, Manifest
 from corpus_loader.shard import segments_of
 
 

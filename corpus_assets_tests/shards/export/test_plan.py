@@ -14,7 +14,7 @@ from corpus_assets_tests.shards.export.small_export import (
     read_samples,
     store_at,
 )
-from corpus_loader.manifest import Manifest
+from corpus_loader import Manifest
 
 RUN, FIRST_PHASE = 7 * 24, 4 * 24
 

@@ -354,6 +354,7 @@ def test_samples_can_be_taken_at_any_positions(manifest: Manifest, root: Path) -
     every = np.concatenate(batches(Loader(manifest, root, global_batch=1)))
     wanted = [7, 0, 7, len(every) - 1, 31]
     taken = loader.take(wanted)
+    assert np.array_equal(loader.take(wanted, announced=True).tokens, taken.tokens)
     assert np.array_equal(taken.tokens, every[wanted])
     assert taken.positions.tolist() == wanted
     for outside in (-1, len(every)):
@@ -461,6 +462,11 @@ def test_batches_are_copies_so_writing_into_one_harms_nothing(
     loader = Loader(manifest, root, global_batch=6)
     batch = loader.at(0)
     before = batch.tokens.copy()
-    batch.tokens[:] = 0
-    assert np.array_equal(loader.at(0).tokens, before)
+    places = [column.copy() for column in (batch.positions, batch.groups, batch.samples)]
+    for column in (batch.tokens, batch.positions, batch.groups, batch.shards, batch.samples):
+        column[:] = 0
+    again = loader.at(0)
+    assert np.array_equal(again.tokens, before)
+    for column, own in zip((again.positions, again.groups, again.samples), places, strict=True):
+        assert np.array_equal(column, own)
     assert isinstance(loader.shard(int(batch.shards[0])), Shard)
