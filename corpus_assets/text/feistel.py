@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.text.compiled import kernel
-from corpus_assets.text.hashing import GOLDEN, splitmix64
+from textkernels.compiled import kernel
+from textkernels.hashing import GOLDEN, splitmix64
 
 ROUNDS = 8
 

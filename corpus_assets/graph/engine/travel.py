@@ -19,6 +19,8 @@ from typing import Any
 
 import catalog
 import corpus_assets
+import pageblocks
+import textkernels
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.file_copies import keep_file, kept_path, members_of
 from corpus_assets.core.identity import digest, file_digest
@@ -112,12 +114,12 @@ def _local(store_url: str, members: tuple[tuple[str, str], ...], is_folder: bool
 
 @functools.cache
 def code_digest() -> str:
-    """Digest of Python's version, of every source file of the two packages, and of the versions of
+    """Digest of Python's version, of every source file of our packages, and of the versions of
     what they need. Takes about 30 ms."""
     found = hashlib.sha256("{}.{}".format(*sys.version_info).encode())
     for name in _needed():
         found.update(f"\0{name} {_version(name)}".encode())
-    for package in (catalog, corpus_assets):
+    for package in (catalog, corpus_assets, pageblocks, textkernels):
         folder = Path(package.__path__[0])
         for path in sorted(folder.rglob("*.py")):
             source, name = path.read_bytes(), path.relative_to(folder.parent).as_posix()

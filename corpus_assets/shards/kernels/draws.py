@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.feistel import derive, permute
+from textkernels.compiled import kernel
 
 
 @kernel(nogil=True)

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.text.bytes import store64
-from corpus_assets.text.compiled import InCode, kernel
+from textkernels.bytes import store64
+from textkernels.compiled import InCode, kernel
 
 _copy_bytes: Any = InCode("copy_memory")
 
