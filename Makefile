@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 CORPUS_HOME ?= .corpus
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= 2
+# Packages that are distributions of their own, and the product, which needs them.
+PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
 # A test module stays in one process, so that what it builds once is built once.
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
 export CORPUS_HOME
@@ -36,12 +38,12 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 # The locks list every package with its hashes, so pip resolves nothing.
-$(VENV)/.core: requirements.lock pyproject.toml
+$(VENV)/.core: requirements.lock pyproject.toml $(PACKAGES:%=%/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit("corpus-assets needs Python 3.11 to 3.13, this is %d.%d: make PYTHON=python3.12" % sys.version_info[:2]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
 	@test -x $(BIN)/python || { echo "making a Python environment in $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "installing $$(grep -c == requirements.lock) packages in $(VENV), once: this takes some minutes"
 	@$(PIP) --no-deps --require-hashes -r requirements.lock
-	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(PIP) --no-deps --no-build-isolation $(PACKAGES:%=--editable %) --editable .
 	@CORPUS_MODELS=$(VENV)/share/corpus-assets $(BIN)/corpus models fetch
 	@touch $@
 
@@ -62,7 +64,8 @@ docs: .venv-docs/.done
 
 # Compile the locks anew from pyproject.toml; needs uv.
 COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-annotate --no-header --quiet
+	--no-emit-index-url --no-annotate --no-header --quiet \
+	$(foreach package,$(PACKAGES),--no-emit-package $(subst _,-,$(notdir $(package))))
 lock:
 	$(COMPILE) pyproject.toml --extra build -o requirements.lock
 	$(COMPILE) pyproject.toml --extra build --extra dev --extra postgres --extra ray --extra aws -o requirements-dev.lock

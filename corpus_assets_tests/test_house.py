@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-PRODUCT = [
-    path for package in ("corpus_assets", "catalog") for path in (ROOT / package).rglob("*.py")
-]
+from corpus_assets_tests.distributions import ROOT, SOURCES
+
+PRODUCT = [path for folder in SOURCES.values() for path in folder.rglob("*.py")]
 
 STILL_JOINED = {
     "corpus_assets/core/task.py",

@@ -7,6 +7,8 @@ from pathlib import Path
 import grimp
 import pytest
 
+from corpus_assets_tests.distributions import SOURCES
+
 
 def circles(package: str) -> list[list[str]]:
     """Strongly connected components of more than one module (Tarjan 1972), each sorted."""
@@ -37,7 +39,7 @@ def circles(package: str) -> list[list[str]]:
     return found
 
 
-@pytest.mark.parametrize("package", ["corpus_assets", "catalog"])
+@pytest.mark.parametrize("package", SOURCES)
 def test_no_package_has_an_import_circle(package: str) -> None:
     assert circles(package) == []
 
@@ -58,6 +60,11 @@ def test_a_circle_that_only_types_make_is_found(
         (tmp_path / "looped" / name).write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     assert circles("looped") == [["looped.pipeline", "looped.stage", "looped.stages"]]
+
+
+def test_contracts_cover_every_package() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+    assert set(project["tool"]["importlinter"]["root_packages"]) == set(SOURCES)
 
 
 def test_contracts_between_layers_count_imports_for_types() -> None:

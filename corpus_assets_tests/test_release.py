@@ -4,7 +4,6 @@ import re
 import runpy
 import subprocess
 import sys
-import tomllib
 import zipfile
 from importlib.metadata import distribution, metadata, version
 from pathlib import Path
@@ -13,9 +12,12 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-HARD = [Requirement(line).name for line in PROJECT["dependencies"]]
+from corpus_assets_tests.distributions import OWN, ROOT, project
+
+PROJECT = project(ROOT)
+HARD = {
+    Requirement(line).name for folder in OWN.values() for line in project(folder)["dependencies"]
+} - set(OWN)
 LONGEST_NAME = 80  # of a licence; some packages have its whole text in that field
 
 
@@ -64,13 +66,14 @@ def test_the_package_the_changelog_the_docs_and_the_images_have_one_version() ->
 
 
 @pytest.mark.timeout(120)
-def test_the_wheel_carries_licence_and_notice(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", OWN)
+def test_the_wheel_carries_licence_and_notice(name: str, tmp_path: Path) -> None:
     build = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
-    subprocess.run([sys.executable, "-m", "pip", *build, str(ROOT)], check=True)
+    subprocess.run([sys.executable, "-m", "pip", *build, str(OWN[name])], check=True)
     [path] = tmp_path.glob("*.whl")
     with zipfile.ZipFile(path) as wheel:
         [told] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
         folder = told.removesuffix("METADATA")
-        for name in ("LICENSE", "NOTICE"):
-            assert wheel.read(f"{folder}licenses/{name}") == (ROOT / name).read_bytes()
+        for file in project(OWN[name])["license-files"]:
+            assert wheel.read(f"{folder}licenses/{file}") == (ROOT / file).read_bytes()
         assert "\nLicense-Expression: Apache-2.0\n" in wheel.read(told).decode()

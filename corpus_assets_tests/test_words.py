@@ -14,15 +14,16 @@ import pytest
 from catalog.cli.commands import main as catalog_group
 from catalog.figures import counted
 from corpus_assets.cli.main import cli as corpus_group
+from corpus_assets_tests.distributions import PACKAGES, ROOT, SOURCES
 from corpus_assets_tests.glossary import PATTERNS
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("[!a]*/*.md")])
+READMES = [folder / "README.md" for folder in (ROOT, *PACKAGES)]
+PAGES = sorted([*READMES, *(ROOT / "docs").glob("[!a]*/*.md")])
 TEMPLATES = sorted((ROOT / "catalog/serve/templates").glob("*.html"))
 SOURCES = sorted(
     path
-    for room in ("catalog", "corpus_assets")
-    for path in (ROOT / room).rglob("*.py")
+    for folder in SOURCES.values()
+    for path in folder.rglob("*.py")
     if "demo" not in path.parts  # its strings are the demo's documents
 )
 TERMINAL = 80

@@ -11,7 +11,6 @@ __all__ = [
     "private_files",
     "run_order",
     "s3",
-    "shards",
     "sketches",
     "store",
     "temporary_files",

@@ -16,8 +16,9 @@ from catalog.db.rows import ShardRow
 from catalog.errors import StoreFileError
 from catalog.figures import counted
 from catalog.formats.manifest import Manifest
-from catalog.formats.shards import Index, numpy_type, parse_index
 from catalog.formats.store import Store
+from corpus_loader.errors import LoaderError
+from corpus_loader.index import Index, numpy_type, parse_index
 
 BLOCK_TOKENS = 1 << 22
 
@@ -41,7 +42,7 @@ def check_shard(store: Store, shard: ShardRow, manifest: Manifest) -> Iterator[s
         table = read_parquet(store, shard.spans_path)
         index = parse_index(store.read(shard.idx_path), shard.idx_path)
         size = store.size(shard.bin_path)
-    except StoreFileError as error:
+    except (StoreFileError, LoaderError) as error:
         yield str(error)
         return
     kind = numpy_type(manifest.dtype)

@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from catalog.formats.shards import Dtype, dump_index, numpy_type
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.shards.pack import Packed, pack
 from corpus_assets.shards.settings import NARROW_IDS, PackSettings
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
+from corpus_loader.index import Dtype, dump_index, numpy_type
 
 FORMAT = "corpus-assets/shard/1"
 FORMAT_2 = "corpus-assets/shard/2"

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalog.formats import shards as shard_index
 from catalog.formats.manifest import Manifest, ShardRef
 from corpus_assets.core.errors import ShardError
 from corpus_assets.shards.kernels.samples import gather_rows
 from corpus_assets.shards.reader import Shard, ShardPaths, Tokens
+from corpus_loader import index as shard_index
 
 Ints = npt.NDArray[np.int64]
 Opener = Callable[[str], Path]

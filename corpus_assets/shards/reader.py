@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.formats import shards as shard_index
 from corpus_assets.core.errors import CorruptArtifact, ShardError
 from corpus_assets.core.schemas import SPANS
 from corpus_assets.shards.format import FileInfo, ShardHeader, parse_header
 from corpus_assets.shards.kernels.samples import mark_segments
+from corpus_loader import index as shard_index
 
 Tokens = npt.NDArray[np.int32] | npt.NDArray[np.uint16]
 

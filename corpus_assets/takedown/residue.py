@@ -22,7 +22,6 @@ from tokenizers import Tokenizer
 
 from catalog.db.registry import Registry
 from catalog.formats.manifest import Manifest
-from catalog.formats.shards import numpy_type
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import Store, open_store, read_checked
 from corpus_assets.ingest.document_names import text_id_of
@@ -31,6 +30,7 @@ from corpus_assets.takedown.home_search import Holder, HomeSearch, Tell, search_
 from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.versions.gram_digests import DigestIndex
 from corpus_assets.versions.published import published_manifest
+from corpus_loader.index import numpy_type
 
 SHARE_WORTH_NAMING = 0.3
 """A text that holds this much of a removed one is reported, as a likely copy."""

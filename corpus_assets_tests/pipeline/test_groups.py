@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 from catalog.cli.commands import main as catalog
 from catalog.formats.manifest import Manifest
-from catalog.formats.shards import dump_index, parse_index
 from corpus_assets.build import build
 from corpus_assets.cli.main import main
 from corpus_assets.core.errors import ShardError
@@ -22,6 +21,7 @@ from corpus_assets.shards.format import token_dtype
 from corpus_assets.shards.loader import Loader
 from corpus_assets.versions.foreseen import estimated_groups
 from corpus_assets_tests.small_corpus import GERMAN, prose
+from corpus_loader.index import dump_index, parse_index
 
 RECIPE: dict[str, Any] = {
     "name": "grouped",

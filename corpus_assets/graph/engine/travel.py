@@ -19,6 +19,7 @@ from typing import Any
 
 import catalog
 import corpus_assets
+import corpus_loader
 import pageblocks
 import textkernels
 from corpus_assets.core.errors import StoreError
@@ -111,15 +112,17 @@ def _local(store_url: str, members: tuple[tuple[str, str], ...], is_folder: bool
 
 # Which code this process runs.
 
+PACKAGES = (catalog, corpus_assets, corpus_loader, pageblocks, textkernels)
+
 
 @functools.cache
 def code_digest() -> str:
-    """Digest of Python's version, of every source file of our packages, and of the versions of
-    what they need. Takes about 30 ms."""
+    """Digest of Python's version, of every source file of our packages, and of the versions of what
+    they need. Takes about 30 ms."""
     found = hashlib.sha256("{}.{}".format(*sys.version_info).encode())
     for name in _needed():
         found.update(f"\0{name} {_version(name)}".encode())
-    for package in (catalog, corpus_assets, pageblocks, textkernels):
+    for package in PACKAGES:
         folder = Path(package.__path__[0])
         for path in sorted(folder.rglob("*.py")):
             source, name = path.read_bytes(), path.relative_to(folder.parent).as_posix()

@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from catalog.formats import shards as shard_index
 from corpus_assets.shards.export.files import FileEntry, PartRecord
 from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.export.stream import Chunk
+from corpus_loader import index as shard_index
 
 
 class PartWriter(Protocol):

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from catalog.formats import shards as shard_index
 from corpus_assets.shards.export.files import PARTS, FileEntry, HashedFile, PartRecord, hash_file
 from corpus_assets.shards.export.layout import packed_tokens
 from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.export.stream import Chunk
+from corpus_loader import index as shard_index
 
 BIN, IDX = "corpus.bin", "corpus.idx"
 

@@ -14,11 +14,11 @@ from catalog.db.rows import LINEAGE_TABLES, ShardRow
 from catalog.errors import StoreFileError
 from catalog.figures import counted
 from catalog.formats.manifest import parse_manifest
-from catalog.formats.shards import HEAD, parse_index
 from catalog.verify.shard_files import check_shard
 from catalog.verify.version import verify
 from corpus_assets.core.schemas import DECISIONS
 from corpus_assets_tests.catalog.corpus import SEQ_LEN, SNAPSHOTS, Corpus, Tables, _write, build
+from corpus_loader.index import HEAD, parse_index
 
 
 def problems(corpus: Corpus) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""What shards are on disk.
+"""The index of a shard, and how its tokens are written.
 
 Megatron-LM's MMIDIDX index, little-endian: magic (9 bytes), version u64 = 1, dtype code u8,
 sequence count u64 = n, document-index count u64 = m, lengths int32[n], byte pointers int64[n],
@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from catalog.errors import StoreFileError
+from corpus_loader.errors import LoaderError
 
 MAGIC = b"MMIDIDX\x00\x00"
 HEAD = struct.Struct("<9sQBQQ")
@@ -51,18 +51,18 @@ def dump_index(lengths: Ints, pointers: Ints, documents: Ints, dtype: Dtype = "i
 
 
 def parse_index(data: bytes, name: str) -> Index:
-    """Read an index; `StoreFileError` says what is wrong with it."""
+    """Read an index; `LoaderError` says what is wrong with it."""
     if len(data) < HEAD.size:
-        raise StoreFileError(f"{name} has {len(data)} bytes, too few for an MMIDIDX header")
+        raise LoaderError(f"{name} has {len(data)} bytes, too few for an MMIDIDX header")
     magic, version, code, sequences, documents = HEAD.unpack_from(data)
     if magic != MAGIC or version != VERSION:
-        raise StoreFileError(f"{name} is not an MMIDIDX index of version 1")
+        raise LoaderError(f"{name} is not an MMIDIDX index of version 1")
     dtype = next((name for name, known in CODES.items() if known == code), None)
     if dtype is None:
-        raise StoreFileError(f"{name} has token type {code}, expected one of {dict(CODES)}")
+        raise LoaderError(f"{name} has token type {code}, expected one of {dict(CODES)}")
     expected = HEAD.size + 12 * sequences + 8 * documents
     if len(data) != expected:
-        raise StoreFileError(f"{name} has {len(data)} bytes, its header promises {expected}")
+        raise LoaderError(f"{name} has {len(data)} bytes, its header promises {expected}")
     at = HEAD.size
     lengths = np.frombuffer(data, "<i4", sequences, at)
     pointers = np.frombuffer(data, "<i8", sequences, at + 4 * sequences)
