@@ -42,11 +42,11 @@ def _tell_of_compiling() -> None:
     folder = cache_folder("pageblocks")
     if folder is None:
         sys.stderr.write(
-            "pageblocks: compiling, half a minute at each start: no folder for a cache can be "
+            "pageblocks: compiling, a minute at each start: no folder for a cache can be "
             "written; name one by NUMBA_CACHE_DIR\n"
         )
     elif not any(folder.rglob("*.nbi")):
-        sys.stderr.write("pageblocks: compiling, once: this takes half a minute\n")
+        sys.stderr.write("pageblocks: compiling, once: about a minute of CPU time\n")
 
 
 def _write(text: str) -> None:

@@ -37,10 +37,6 @@ from pageblocks.kernels.page_chars import (
     read_entity,
 )
 from pageblocks.kernels.page_names import (
-    ENTITY_CODES,
-    ENTITY_HASHES,
-    HINT_BITS,
-    HINT_HASHES,
     HINTS,
     IS_A,
     IS_BR,
@@ -54,12 +50,11 @@ from pageblocks.kernels.page_names import (
     IS_SPAN,
     IS_SUP,
     IS_VOID,
-    TAG_HASHES,
-    TAG_KINDS,
-    TAG_NUMBERS,
     TAGS,
+    NameTables,
     Words,
     find_slot,
+    name_tables,
     signed,
 )
 from pageblocks.kernels.scripts import is_southeast_asian, is_wide, weight
@@ -162,23 +157,6 @@ N_NOW = 18
 MAX_TITLE_WORDS, MAX_ENDLESS = 256, 16
 
 
-class _Names(NamedTuple):
-    """Tables of names, by hash: elements, hints of attributes, entities."""
-
-    tag_hashes: Words
-    tag_kinds: Bytes
-    tag_numbers: Bytes
-    hint_hashes: Words
-    hint_bits: npt.NDArray[np.uint32]
-    entity_hashes: Words
-    entity_codes: Words
-
-
-_NAMES = _Names(
-    TAG_HASHES, TAG_KINDS, TAG_NUMBERS, HINT_HASHES, HINT_BITS, ENTITY_HASHES, ENTITY_CODES
-)
-
-
 def find_blocks(page: bytes) -> Blocks:
     """Blocks and elements of a page in UTF-8; about 2 ns a byte."""
     if len(page) > MAX_PAGE_BYTES:
@@ -197,7 +175,7 @@ def find_blocks(page: bytes) -> Blocks:
         endless=np.zeros(MAX_ENDLESS, dtype=np.uint64),
         state=np.zeros(N_NOW, dtype=np.int64),
     )  # fmt: skip
-    n, m = _parse(read, _NAMES)
+    n, m = _parse(read, name_tables())
     return Blocks(text, blocks[:n], elements[:m], signatures[:m])
 
 
@@ -472,7 +450,7 @@ def _write_annotation(
 
 
 @byte_kernel
-def _parse(page: _Page, names: _Names) -> tuple[int, int]:
+def _parse(page: _Page, names: NameTables) -> tuple[int, int]:
     """Read the whole page: text and tags in turn. Gives the numbers of blocks and of elements."""
     state = page.state
     state[NOW_ELEMENTS] = 1
@@ -499,7 +477,7 @@ def _begins_tag(data: Bytes, at: int) -> bool:
 
 
 @inlined_kernel
-def _read_text(page: _Page, names: _Names, at: int) -> int:
+def _read_text(page: _Page, names: NameTables, at: int) -> int:
     """Write the characters up to the next tag; the place of that tag."""
     data, text, state = page.data, page.text, page.state
     n = len(data)
@@ -616,7 +594,7 @@ def _write_quote(page: _Page, at: int, code: int) -> None:
 
 
 @inlined_kernel
-def _read_tag(page: _Page, names: _Names, at: int) -> int:
+def _read_tag(page: _Page, names: NameTables, at: int) -> int:
     """Do what a tag, comment or declaration asks for; the place after it."""
     data, state = page.data, page.state
     following = data[at + 1]
@@ -632,7 +610,7 @@ def _read_tag(page: _Page, names: _Names, at: int) -> int:
 
 
 @inlined_kernel
-def _read_end_tag(page: _Page, names: _Names, begin: int) -> int:
+def _read_end_tag(page: _Page, names: NameTables, begin: int) -> int:
     data, state = page.data, page.state
     end, name = read_name(data, begin + 2)
     at = min(find_near_byte(data, 62, end) + 1, len(data))
@@ -658,7 +636,7 @@ def _read_end_tag(page: _Page, names: _Names, begin: int) -> int:
 
 
 @inlined_kernel
-def _read_start_tag(page: _Page, names: _Names, begin: int) -> int:
+def _read_start_tag(page: _Page, names: NameTables, begin: int) -> int:
     data, state = page.data, page.state
     at, name = read_name(data, begin + 1)
     slot = find_slot(names.tag_hashes, name)
@@ -716,7 +694,9 @@ def _read_raw(page: _Page, at: int, name: np.uint64, marks: int) -> int:
 
 
 @byte_kernel
-def _leave_out(page: _Page, names: _Names, at: int, name: np.uint64, kind: int, marks: int) -> int:
+def _leave_out(
+    page: _Page, names: NameTables, at: int, name: np.uint64, kind: int, marks: int
+) -> int:
     """Pass over an element that is not shown, or write the formula of a `math`. Where its end is
     missing, or a `math` has no formula, what it holds is read as text."""
     data, state = page.data, page.state

@@ -1,7 +1,8 @@
 """What a page's names mean: its elements, the words of its classes, and its entities, as tables."""
 
+import functools
 from html.entities import html5
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -184,9 +185,26 @@ def _entity_entries() -> dict[str, tuple[int]]:
     }
 
 
-TAG_HASHES, TAG_KINDS, TAG_NUMBERS = make_table(_tag_entries(), _SLOTS, np.uint8, np.uint8)
-HINT_HASHES, HINT_BITS = make_table(_hint_entries(), _SLOTS, np.uint32)
-ENTITY_HASHES, ENTITY_CODES = make_table(_entity_entries(), 8192, np.uint64)
+class NameTables(NamedTuple):
+    """Tables of names, by hash: elements, hints of attributes, entities."""
+
+    tag_hashes: Words
+    tag_kinds: npt.NDArray[np.uint8]
+    tag_numbers: npt.NDArray[np.uint8]
+    hint_hashes: Words
+    hint_bits: npt.NDArray[np.uint32]
+    entity_hashes: Words
+    entity_codes: Words
+
+
+@functools.cache
+def name_tables() -> NameTables:
+    """Made when the first page is read: it takes longer than a command needs that reads none."""
+    return NameTables(
+        *make_table(_tag_entries(), _SLOTS, np.uint8, np.uint8),
+        *make_table(_hint_entries(), _SLOTS, np.uint32),
+        *make_table(_entity_entries(), 8192, np.uint64),
+    )
 
 
 @byte_kernel
