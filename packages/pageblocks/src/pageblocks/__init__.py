@@ -35,4 +35,5 @@ __all__ = [
     "page_type",
     "read_page",
     "rough_text",
+    "training",
 ]
