@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,10 +86,9 @@ def test_what_cannot_be_done_is_said_in_a_line(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_documentation_is_trained_on_where_lxml_is(
+def test_documentation_is_trained_on(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    pytest.importorskip("lxml")
     pages, model = tmp_path / "docs.jsonl", tmp_path / "model.json"
     body = "".join(f"<p>{SENTENCE * 3}</p>" for _ in range(3))
     rows = [
@@ -101,3 +101,15 @@ def test_documentation_is_trained_on_where_lxml_is(
     pages.write_text("\n".join(map(json.dumps, rows)))
     assert main(["train", str(model), "--documentation", str(pages), "--trees", "2"]) == 0
     assert capfdbinary.readouterr().out.decode().endswith(", 12 pages\n")
+
+
+def test_only_documentation_needs_lxml(
+    tmp_path: Path, page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "lxml", None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, "pageblocks.training.documentation_templates", raising=False)
+    assert main([str(page)]) == 0
+    docs = tmp_path / "docs.jsonl"
+    docs.write_text(json.dumps({"html": ARTICLE, "url": "https://a.org/"}))
+    assert main(["train", str(tmp_path / "model.json"), "--documentation", str(docs)]) == 1
+    assert "pip install 'pageblocks[documentation]'" in capsys.readouterr().err

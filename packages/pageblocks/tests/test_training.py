@@ -24,6 +24,7 @@ from pageblocks.training import (
     train,
     training,
 )
+from pageblocks.training.documentation_templates import main_content
 from pageblocks.training.labels import run_extractor
 from pageblocks.training.pages import TYPES
 from pageblocks.training.truth import block_labels, block_texts, f1_of, site_of
@@ -68,8 +69,7 @@ def test_f1_counts_words_as_often_as_they_stand() -> None:
 def test_generators_of_documentation_say_where_the_main_content_is(
     page: str, text: str | None
 ) -> None:
-    templates = pytest.importorskip("pageblocks.training.documentation_templates")
-    found = templates.main_content(page.encode())
+    found = main_content(page.encode())
     assert (found if found is None else " ".join(found.split())) == text
 
 
