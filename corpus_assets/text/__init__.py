@@ -1,4 +1,4 @@
-"""Words, Unicode, hashing, n-grams: kernels that rooms share. The modules are the doors."""
+"""Words, Unicode, n-grams, sketches: kernels that rooms share. The modules are the doors."""
 
 __all__ = [
     "batch",

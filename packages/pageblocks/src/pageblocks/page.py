@@ -107,7 +107,7 @@ class Extractor:
         found = read_page(html, content_type, detect)
         if not isinstance(found, PageText):
             raise NotText(
-                f"the page is no text: read as {found.charset}, too much of it is control "
+                f"the page is not text: read as {found.charset}, too much of it is control "
                 "characters; is it compressed, or an image?"
             )
         return self.read(found.utf8)
