@@ -46,22 +46,24 @@ from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest import documents
 from corpus_assets.ingest import documents as document_names
 from corpus_assets.ingest.documents import IngestSettings, ingest_part
-from corpus_assets.ingest.extract import PageText, read_page
+from corpus_assets.ingest.extract import read_page
 from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor
 from corpus_assets.ingest.extract.page_worker import PageResult
-from corpus_assets.ingest.extractors.blocks import judge, read_model, text_of
 from corpus_assets.ingest.extractors.engines import engine_version
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.gates.gates import GateSettings
 from corpus_assets.ingest.gates.language import LanguageGateSettings
-from corpus_assets.ingest.kernels.block_features import block_features
-from corpus_assets.ingest.kernels.block_pruning import prune
-from corpus_assets.ingest.kernels.block_trees import keep
-from corpus_assets.ingest.kernels.blocks import find_blocks
 from corpus_assets.ingest.records import SourceFile, file_sha256
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.models.files import model_at
+from pageblocks import PageText
+from pageblocks.kernels.block_features import block_features
+from pageblocks.kernels.block_pruning import prune
+from pageblocks.kernels.block_trees import keep
+from pageblocks.kernels.blocks import find_blocks
+from pageblocks.model import judge, read_model
+from pageblocks.plain_text import text_of
 
 PEER = Path(__file__).with_name("extraction_peer.py")
 WEB = SourceSpec(name="web", format="warc")

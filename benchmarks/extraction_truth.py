@@ -26,7 +26,10 @@ from pathlib import Path
 
 from machine import machine
 
-from corpus_assets.ingest.extractor_training import (
+from corpus_assets.ingest.extractors.engines import make_engine
+from corpus_assets.ingest.stored_pages import stored_pages
+from pageblocks.training import (
+    Measure,
     Truth,
     cross_validate,
     evaluate,
@@ -36,8 +39,6 @@ from corpus_assets.ingest.extractor_training import (
     read_texts,
     read_truth,
 )
-from corpus_assets.ingest.extractor_training.training import Measure
-from corpus_assets.ingest.extractors.engines import make_engine
 
 Engine = Callable[[bytes], str | None]
 TURNS = 5
@@ -58,14 +59,14 @@ def main() -> None:
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     print(f"{machine()}\n")
-    rows = read_truth(options.truth, options.warc)
+    rows = read_truth(options.truth, stored_pages(options.warc))
     engines = all_engines()
     print(f"{len(rows)} pages of {len({row.site for row in rows})} sites\n")
     scores = {name: list(evaluate(rows, engine)) for name, engine in engines.items()}
     if options.folds:
         scores["blocks, cross-validated"] = cross_validate(rows, options.folds)
     if options.folds and options.texts:
-        also = list(read_documentation(options.documentation, SHIPPED["per_host"]))
+        also = list(read_documentation(stored_pages(options.documentation), SHIPPED["per_host"]))
         also += make_pages(read_texts(options.texts), SHIPPED["made"], SHIPPED["seed"])
         scores["blocks, with both"] = cross_validate(rows, options.folds, also=also)
     print_table(rows, scores)

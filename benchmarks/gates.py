@@ -17,7 +17,7 @@ import numpy as np
 from machine import machine
 
 from corpus_assets.core.urls import Address, Blocklist, address_of
-from corpus_assets.ingest.extract.charset import read_page
+from corpus_assets.ingest.extract import read_page
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.gates.categories import CategoryIndex, build_category_index
 from corpus_assets.ingest.gates.gates import (

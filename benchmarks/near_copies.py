@@ -24,8 +24,7 @@ import pyarrow as pa
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from machine import machine
 
-from corpus_assets.ingest.extract.charset import decode
-from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor
+from corpus_assets.ingest.extract import ExtractionSettings, Extractor, decode
 from corpus_assets.text import sketch
 
 THRESHOLDS = (78, 84, 90, 96, 101, 107)  # of 112: 70, 75, 80, 86, 90, 96%

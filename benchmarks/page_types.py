@@ -18,11 +18,10 @@ from typing import get_args
 
 from machine import machine
 
-from corpus_assets.ingest.extractor_training import Truth, read_truth
-from corpus_assets.ingest.extractors.blocks import model_digest
-from corpus_assets.ingest.extractors.engines import PageType
-from corpus_assets.ingest.extractors.page_types import page_type
-from corpus_assets.ingest.kernels.blocks import find_blocks
+from corpus_assets.ingest.stored_pages import stored_pages
+from pageblocks import PageType, model_digest, page_type
+from pageblocks.kernels.blocks import find_blocks
+from pageblocks.training import Truth, read_truth
 
 PAGE_TYPES: tuple[str, ...] = get_args(PageType)
 HALVES = ("sites that rules were made on", "sites held out")
@@ -37,7 +36,7 @@ def main() -> None:
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     print(f"{machine()}; model of blocks {model_digest()[:16]}\n")
-    rows = read_truth(options.truth, options.warc)
+    rows = read_truth(options.truth, stored_pages(options.warc))
     for half, name in enumerate(HALVES):
         print(f"\ntypes, {name}\n")
         print_types([row for row in rows if half_of(row) == half])

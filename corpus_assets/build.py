@@ -33,7 +33,6 @@ from corpus_assets.ingest.snapshots import SnapshotFiles
 from corpus_assets.ingest.stage import DOCUMENTS, remember_parts
 from corpus_assets.session import Session, build_lease, refresh_orders
 from corpus_assets.stages import STAGES
-from corpus_assets.text.compiled import cache_folder
 from corpus_assets.versions.foreseen import warning_before_tokens
 from corpus_assets.versions.gates import release_if_passed
 from corpus_assets.versions.publish import is_published, lineage_rows, publish
@@ -44,6 +43,7 @@ from corpus_assets.versions.version import (
     make_version,
     models_from_outside,
 )
+from textkernels.compiled import cache_folder
 
 SOURCE_FILES, CORPUS_VERSION = "source_files", "corpus_version"
 STEPS = (SOURCE_FILES, *STAGES.assets, CORPUS_VERSION)
@@ -196,7 +196,7 @@ class Build:
         """Pin what goes in, and tell what the recipe leaves open."""
         session = self.session
         pin_sources(session, record)
-        kernels = kernels_line(cache_folder())
+        kernels = kernels_line(cache_folder("corpus_assets"))
         told = (*session.pipeline.recipe.caveats(), *session.taken_over.lines(), kernels)
         for line in filter(None, told):
             session.progress.told(line)

@@ -20,9 +20,12 @@ TESTS = "test"
 
 
 CASES = [
-    (folder, extra) for folder in PACKAGES for extra in project(folder)["optional-dependencies"]
+    (folder, extra)
+    for folder in PACKAGES
+    for extra, lines in project(folder)["optional-dependencies"].items()
+    if extra == TESTS or not {*lines} <= {*project(folder)["optional-dependencies"][TESTS]}
 ]
-"""Every package alone, with `test`, and with each other extra."""
+"""Every package alone, with `test`, and with each other extra that brings more than that."""
 
 
 def wheel_of(folder: Path, target: Path) -> Path:
@@ -52,6 +55,7 @@ def environment(folder: Path, wheels: list[Path], wanted: set[str]) -> Path:
     return folder / "bin" / "python"
 
 
+@pytest.mark.timeout(1800)  # kernels of an environment of its own are compiled
 @pytest.mark.parametrize(
     ("folder", "extra"),
     CASES,

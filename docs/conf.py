@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
-BENCHMARKS = re.compile(r"\]\((\.\./)+benchmarks/README\.md")
+README = re.compile(r"\]\((?:\.\./)+(?:packages/)?(\w+)/README\.md")
+PRODUCT = re.compile(r"\]\((?:\.\./)+README\.md")
 
 project = "corpus-assets"
 author = copyright = "the corpus-assets authors"
@@ -21,9 +22,10 @@ suppress_warnings = ["misc.highlighting_failure"]  # what commands print is no p
 
 
 def setup(app: Any) -> None:
-    app.connect("source-read", link_benchmarks)
+    app.connect("source-read", lambda _app, _page, source: link_readmes(source))
+    app.connect("include-read", lambda _app, _path, _page, source: link_readmes(source))
 
 
-def link_benchmarks(_app: object, _page: str, source: list[str]) -> None:
-    """Let links to the page beside the benchmarks lead to its copy on the site."""
-    source[0] = BENCHMARKS.sub("](/reference/benchmarks.md", source[0])
+def link_readmes(source: list[str]) -> None:
+    """Let links to the README of the benchmarks or of a package lead to its copy on the site."""
+    source[0] = PRODUCT.sub("](/index.md", README.sub(r"](/reference/\1.md", source[0]))

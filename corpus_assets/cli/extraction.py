@@ -1,20 +1,18 @@
 """Models of the block extractor: `corpus extraction train`, `eval` and `label`."""
 
+import contextlib
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from catalog.cli.terminal import print_fields, print_json, print_table, progress_line
 from corpus_assets.cli.options import JSON_OPTION
 from corpus_assets.core.errors import CorpusError
-
-if TYPE_CHECKING:
-    from corpus_assets.ingest.extractor_training import Truth
 
 MODES = ("fast", "precision")  # of trafilatura
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -90,34 +88,27 @@ def train_command(
     Writes the model to OUT, with the digests of its training files. Train models that you publish
     on pages whose licence permits it: --documentation and synthetic pages.
     """
-    from corpus_assets.core.identity import file_digest
-    from corpus_assets.ingest.extractor_training import read_truth, train
-    from corpus_assets.ingest.extractors.blocks import model_digest, write_model
+    from corpus_assets.ingest.stored_pages import stored_pages
+    from pageblocks import model_digest
+    from pageblocks.training import FreePages, read_truth, train_model
 
-    rows = read_truth(truths, warcs) + _made_pages(documentation, per_host, made, texts, seed)
-    if not rows:
-        raise CorpusError(
-            "no page to train on: give --truth, --documentation, or --made and --texts"
-        )
-    given = {"truth": truths, "warc": warcs, "documentation": documentation, "texts": texts}
-    trained_on: dict[str, Any] = {
-        option: {file.name: file_digest(file) for file in files}
-        for option, files in given.items()
-        if files
-    }
-    trained_on |= {"per_host": per_host, "made": made, "seed": seed, "trees": trees}
-    out.write_bytes(write_model(train(rows, seed, trees), trained_on))
-    answer = {"model": str(out), "sha256": model_digest(out), "pages": len(rows)}
+    free = FreePages(stored_pages(documentation), per_host, made, texts)
+    files = {"truth": truths, "warc": warcs, "documentation": documentation, "texts": texts}
+    with _readable():
+        pages = train_model(out, read_truth(truths, stored_pages(warcs)), free, files, seed, trees)
+    answer = {"model": str(out), "sha256": model_digest(out), "pages": pages}
     print_json(answer) if as_json else print_fields(answer.items())
 
 
-def _made_pages(
-    documentation: Sequence[Path], per_host: int, made: int, texts: Sequence[Path], seed: int
-) -> "list[Truth]":
-    from corpus_assets.ingest.extractor_training import make_pages, read_documentation, read_texts
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    """What `pageblocks` has to say, as an error of this command."""
+    from pageblocks import PageblocksError
 
-    rows = list(read_documentation(documentation, per_host))
-    return rows + list(make_pages(read_texts(texts), made, seed) if made else ())
+    try:
+        yield
+    except PageblocksError as error:
+        raise CorpusError(str(error)) from error
 
 
 @extraction.command("eval")
@@ -161,30 +152,29 @@ def eval_command(
     Reports F1 over words by page type and language. With --cross-validate, --documentation and
     synthetic pages are added to the training set.
     """
-    from corpus_assets.ingest.extractor_training import (
-        cross_validate,
-        evaluate,
-        measures,
-        read_truth,
-    )
     from corpus_assets.ingest.extractors.engines import make_engine
+    from corpus_assets.ingest.stored_pages import stored_pages
+    from pageblocks.training import FreePages, cross_validate, evaluate, measures, read_truth
 
-    rows: list[Truth] = read_truth(truths, warcs)
-    if not rows:
-        raise CorpusError("the truth sets name no page that is there: give --truth and --warc")
-    found: dict[str, Any] = {}
-    for name in engines or ["blocks"]:
-        options: dict[str, Any] = {"include_tables": True, "include_comments": False}
-        options |= {"engine": "trafilatura", "mode": name} if name in MODES else {"engine": name}
-        if model is not None:
-            options["model"] = str(model)
-        found[name] = measures(rows, list(evaluate(rows, make_engine(options))))
-    if folds:
-        also = _made_pages(documentation, per_host, made, texts, seed)
-        scores = cross_validate(rows, folds, seed, trees, also)
-        found["blocks, cross-validated"] = measures(rows, scores)
-    elif documentation or made:
-        raise CorpusError("pages are only trained on with --cross-validate FOLDS")
+    free = FreePages(stored_pages(documentation), per_host, made, texts)
+    with _readable():
+        rows = read_truth(truths, stored_pages(warcs))
+        if not rows:
+            raise CorpusError("the truth sets name no page that is there: give --truth and --warc")
+        found: dict[str, Any] = {}
+        for name in engines or ["blocks"]:
+            options: dict[str, Any] = {"include_tables": True, "include_comments": False}
+            options |= (
+                {"engine": "trafilatura", "mode": name} if name in MODES else {"engine": name}
+            )
+            if model is not None:
+                options["model"] = str(model)
+            found[name] = measures(rows, list(evaluate(rows, make_engine(options))))
+        if folds:
+            scores = cross_validate(rows, folds, seed, trees, free.rows(seed))
+            found["blocks, cross-validated"] = measures(rows, scores)
+        elif documentation or made:
+            raise CorpusError("pages are only trained on with --cross-validate FOLDS")
     if as_json:
         print_json(
             {
@@ -243,15 +233,20 @@ def label_command(
     `--`, is started for each page without a shell; it reads the page in UTF-8 from standard input
     and writes its main text to standard output. Pages for which it fails are counted and skipped.
     """
-    from corpus_assets.ingest.extractor_training import LabelLimits, label_pages
+    from corpus_assets.ingest.stored_pages import stored_pages
+    from pageblocks.training import LabelLimits, label_pages
 
     limits = LabelLimits(time_limit_s, max_output_bytes)
     counts: Counter[str] = Counter()
     part = out.with_name(f"{out.name}.part")  # so that OUT is whole, or not there
     opened = gzip.open if out.suffix == ".gz" else open
     try:
-        with opened(part, "wt", encoding="utf-8") as lines, progress_line("labelling") as tell:
-            for label in label_pages(warcs, command, count, workers, limits):
+        with (
+            _readable(),
+            opened(part, "wt", encoding="utf-8") as lines,
+            progress_line("labelling") as tell,
+        ):
+            for label in label_pages(stored_pages(warcs), command, count, workers, limits):
                 counts[label.reason or "labelled"] += 1
                 tell(
                     f"{counts.total():,} {f'of {count:,} ' if count else ''}pages: "

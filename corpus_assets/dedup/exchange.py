@@ -52,8 +52,8 @@ from corpus_assets.dedup.window import (
     key_tables,
     runs,
 )
-from corpus_assets.text.hashing import GOLDEN
 from corpus_assets.text.minhash import BINS
+from textkernels.hashing import GOLDEN
 
 VERSION = 3
 """Of the stages between signatures and clusters."""

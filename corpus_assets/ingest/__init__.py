@@ -5,7 +5,6 @@ __all__ = [
     "document_names",
     "documents",
     "entry",
-    "extractor_training",
     "extractors",
     "fetch",
     "gates",
@@ -18,5 +17,6 @@ __all__ = [
     "snapshot_listing",
     "snapshots",
     "stage",
+    "stored_pages",
     "suppressions",
 ]

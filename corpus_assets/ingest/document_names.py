@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from blake3 import blake3
 
 from corpus_assets.core.urls import Address, address_of
-from corpus_assets.ingest.extract import normalise
 from corpus_assets.ingest.records import RawRecord
+from pageblocks import normalise
 
 ID_BYTES = 16
 

@@ -30,11 +30,7 @@ from corpus_assets.ingest.extract import (
     ExtractionSettings,
     Extractor,
     PageResult,
-    PageText,
-    normalise,
     page_date,
-    page_language,
-    page_title,
     read_page,
 )
 from corpus_assets.ingest.formats import format_of, read_records
@@ -62,6 +58,7 @@ from corpus_assets.ingest.records import RawRecord, Refusal, SourceFile
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.text.sketch import sketch_texts
+from pageblocks import PageText, normalise, page_language, page_title
 
 __all__ = [
     "SUPPRESSED",

@@ -29,8 +29,8 @@ from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.select.columns import with_source, with_tie_keys
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import Cutoffs, parse_cutoffs, resolve_cutoffs
-from corpus_assets.text.hashing import GOLDEN, mix_all
 from corpus_assets.versions.published import load_published_recipe, published_pins
+from textkernels.hashing import GOLDEN, mix_all
 
 if TYPE_CHECKING:
     from corpus_assets.graph.pipeline import Pipeline

@@ -27,9 +27,9 @@ from corpus_assets.models.fasttext_file import (
     fnv_step,
 )
 from corpus_assets.models.fasttext_words import IS_END, IS_LABEL, row_of, word_rows
-from corpus_assets.text.byte_search import byte_kernel
-from corpus_assets.text.bytes import load64, zeros_below
-from corpus_assets.text.hashing import GOLDEN
+from textkernels.byte_search import byte_kernel
+from textkernels.bytes import load64, zeros_below
+from textkernels.hashing import GOLDEN
 
 ROWS_AT_ONCE = 1 << 13
 LONG_TEXT = 1 << 16

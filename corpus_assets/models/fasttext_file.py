@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.text.byte_search import byte_kernel
-from corpus_assets.text.compiled import kernel
-from corpus_assets.text.hashing import fnv1a, mix_all
+from textkernels.byte_search import byte_kernel
+from textkernels.compiled import kernel
+from textkernels.hashing import fnv1a, mix_all
 
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]

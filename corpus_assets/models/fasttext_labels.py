@@ -21,8 +21,8 @@ from corpus_assets.models.fasttext_file import (
     Ints,
     Offsets,
 )
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.exact_math import exp, log
+from textkernels.compiled import kernel
 
 SIGMOID_STEPS, SIGMOID_END = 512, 8  # fastText looks logistics up in a table of this size
 

@@ -28,9 +28,9 @@ from corpus_assets.models.fasttext_file import (
     Offsets,
     fnv_step,
 )
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.exact_math import exp
-from corpus_assets.text.hashing import GOLDEN, splitmix64
+from textkernels.compiled import kernel
+from textkernels.hashing import GOLDEN, splitmix64
 
 LINES_AT_ONCE = 1_000  # then Python looks at signals
 WORD, LABEL_ENTRY = 0, 1  # types of dictionary entries

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from corpus_assets.models.fasttext_file import Bits, Bytes, Ints, Numbers, Offsets
-from corpus_assets.text.byte_search import byte_kernel
-from corpus_assets.text.bytes import ones_in
-from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME, splitmix64
+from textkernels.byte_search import byte_kernel
+from textkernels.bytes import ones_in
+from textkernels.hashing import FNV_OFFSET, FNV_PRIME, splitmix64
 
 USUAL_BUCKETS = 2_000_000  # of lid.176: with a constant the compiler does better
 IS_LABEL, IS_END = -1, -2

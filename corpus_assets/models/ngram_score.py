@@ -18,9 +18,9 @@ Cost: order - 1 binary searches a word, about half a microsecond for a model of 
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.exact_math import log, log10
 from corpus_assets.text.split import END, START, Bytes, Hashes, Ints
+from textkernels.compiled import kernel
 
 UNKNOWN, BOUNDARY, FIRST_WORD = 0, 1, 2
 MAX_ORDER = 6

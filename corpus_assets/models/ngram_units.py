@@ -18,8 +18,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpus_assets.text.codepoints import decode, is_space
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import CHARS, END, NEWLINE, START, Bytes, Ints
 from corpus_assets.text.unicode import (
     MATHEMATICS,
@@ -30,6 +28,8 @@ from corpus_assets.text.unicode import (
     class_table,
     script_table,
 )
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode, is_space
 
 SPACE, WORD, MARK, ALONE = 0, 1, 2, 3
 WITHOUT_SPACES = ("han", "hiragana", "katakana", "thai", "lao", "khmer", "myanmar", "tibetan")

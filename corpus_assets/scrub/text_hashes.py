@@ -17,7 +17,7 @@ from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.task import TaskContext
 from corpus_assets.scrub.planner import ScrubPlanner
 from corpus_assets.scrub.settings import Form
-from corpus_assets.text.normal_forms import nfkc
+from textkernels.normal_forms import nfkc
 
 LISTED = "listed_text_hash"
 

@@ -31,7 +31,7 @@ from corpus_assets.core.errors import ModelError, SourceError
 from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
 from corpus_assets.signals.classifier import MODEL, ReadsTexts
 from corpus_assets.text.exact_math import log
-from corpus_assets.text.hashing import mix_all
+from textkernels.hashing import mix_all
 
 SMALLEST = 1e-8  # added to every probability, as DSIR does
 STEPS = 1 << 24

@@ -1,19 +1,14 @@
-"""Words, Unicode, hashing, n-grams: kernels that rooms share. The modules are the doors."""
+"""Words, Unicode, n-grams, sketches: kernels that rooms share. The modules are the doors."""
 
 __all__ = [
     "batch",
     "blake2b",
     "blank_texts",
-    "byte_search",
-    "bytes",
     "characters",
     "codepoints",
-    "compiled",
     "exact_math",
-    "hashing",
     "minhash",
     "ngrams",
-    "normal_forms",
     "phrases",
     "pieces",
     "repetition",

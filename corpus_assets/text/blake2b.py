@@ -8,8 +8,8 @@ object first; here neither is needed. Arithmetic is modulo 2**64 by definition.
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import END, START, Bytes, Hashes, Ints
+from textkernels.compiled import kernel
 
 _IV = np.array(
     [

@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.codepoints import decode, is_space
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import Bytes, Ints
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode, is_space
 
 
 @kernel

@@ -25,19 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpus_assets.text.byte_search import byte_kernel
-from corpus_assets.text.bytes import BLOCK_BYTES, above64, load64, zeros_below
-from corpus_assets.text.codepoints import (
-    code_points,
-    decode,
-    each_of,
-    is_pair,
-    is_triple,
-    pair,
-    text_buffers,
-    triple,
-)
-from corpus_assets.text.compiled import kernel
+from corpus_assets.text.codepoints import code_points, each_of, text_buffers
 from corpus_assets.text.nfkc_alone import (
     JOINED,
     Replacements,
@@ -45,6 +33,10 @@ from corpus_assets.text.nfkc_alone import (
     replace_alone,
     replacements_of,
 )
+from textkernels.byte_search import byte_kernel
+from textkernels.bytes import BLOCK_BYTES, above64, load64, zeros_below
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode, is_pair, is_triple, pair, triple
 
 SEPARATOR, WORD, OWN_WORD, MARK, IGNORED = 0, 1, 2, 3, 4
 

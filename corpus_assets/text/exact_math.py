@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.compiled import kernel
+from textkernels.compiled import kernel
 
 Doubles = npt.NDArray[np.float64]
 

@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.byte_search import byte_kernel
 from corpus_assets.text.characters import IGNORED
-from corpus_assets.text.codepoints import decode
-from corpus_assets.text.compiled import kernel
-from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME, murmur64
 from corpus_assets.text.words import ngram_hash, power, roll, scan_words, word_room
+from textkernels.byte_search import byte_kernel
+from textkernels.compiled import kernel
+from textkernels.hashing import FNV_OFFSET, FNV_PRIME, murmur64
+from textkernels.utf8 import decode
 
 BINS = 512
 """Bins, and so bytes, of a sketch."""

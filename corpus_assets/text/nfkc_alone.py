@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpus_assets.text.byte_search import byte_kernel, copy_bytes
-from corpus_assets.text.codepoints import code_points, decode, each_of, text_buffers
+from corpus_assets.text.codepoints import code_points, each_of, text_buffers
+from textkernels.byte_search import byte_kernel, copy_bytes
+from textkernels.utf8 import decode
 
 SAME, JOINED = -1, -2
 

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.text.characters import IGNORED, MARK, OWN_WORD, SEPARATOR, WORD
-from corpus_assets.text.codepoints import decode
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.words import ngram_hash, power, roll, scan_words, word_room
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode
 
 _SPACE = 0x20
 _FRESH, _INSIDE, _BEHIND = 0, 1, 2  # before the first word, inside one, behind one

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.codepoints import decode, last_code_point
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import END, START, Bytes, Ints
 from corpus_assets.text.unicode import ALPHANUMERIC
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode, last_code_point
 
 _UNDERSCORE = 0x5F
 

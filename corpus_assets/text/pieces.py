@@ -6,9 +6,9 @@ overlap; document d keeps `pieces[rows[d]:rows[d + 1]]`.
 
 import numpy as np
 
-from corpus_assets.text.codepoints import decode, is_space, last_code_point
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import Bytes, Ints
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode, is_space, last_code_point
 
 
 @kernel

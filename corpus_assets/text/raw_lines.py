@@ -6,8 +6,8 @@ the code that corpora were made with does not, and these spans are for its diale
 
 import numpy as np
 
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import CHARS, END, NEWLINE, START, Bytes, Hashes, Ints, table_size
+from textkernels.compiled import kernel
 
 
 @kernel

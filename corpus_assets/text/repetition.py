@@ -9,9 +9,9 @@ of the size before, and sizes above three cost next to nothing on ordinary text.
 
 import numpy as np
 
-from corpus_assets.text.compiled import kernel
-from corpus_assets.text.hashing import splitmix64
 from corpus_assets.text.split import CHARS, Bytes, Hashes, Ints, table_size
+from textkernels.compiled import kernel
+from textkernels.hashing import splitmix64
 
 TOP, ALL, LATER, FIRST, FIRST_COUNT, LONGEST, EVERY = range(7)
 

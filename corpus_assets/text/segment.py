@@ -15,8 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.core.errors import MissingExtra
-from corpus_assets.text.codepoints import decode
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import CHARS, END, START, Bytes, Ints
 from corpus_assets.text.unicode import (
     ALPHANUMERIC,
@@ -26,6 +24,8 @@ from corpus_assets.text.unicode import (
     code_points,
     script_table,
 )
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode
 
 SEGMENTER = "ICU 78.3"
 """Whose dictionaries say what a word is. Another release has other words, so no other is used."""

@@ -19,9 +19,9 @@ character counts as one character of its own.
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.codepoints import decode, is_space
-from corpus_assets.text.compiled import kernel
-from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME, splitmix64
+from textkernels.compiled import kernel
+from textkernels.hashing import FNV_OFFSET, FNV_PRIME, splitmix64
+from textkernels.utf8 import decode, is_space
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]

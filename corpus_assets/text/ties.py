@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpus_assets.core.identity import digest
-from corpus_assets.text.hashing import GOLDEN, mix_all
+from textkernels.hashing import GOLDEN, mix_all
 
 BITS = 24  # all that float32 tells apart in [0, 1)
 

@@ -16,8 +16,6 @@ Layout and positions are those of `text.split`.
 
 import numpy as np
 
-from corpus_assets.text.codepoints import decode
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.phrases import lower
 from corpus_assets.text.split import CHARS, END, START, Bytes, Ints
 from corpus_assets.text.unicode import (
@@ -30,6 +28,8 @@ from corpus_assets.text.unicode import (
     SYMBOL,
     UPPER,
 )
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode
 
 _MARKS = PUNCTUATION | SYMBOL | MATHEMATICS
 _DOT, _HYPHEN, _COMMA, _AT, _LINE = 0x2E, 0x2D, 0x2C, 0x40, 0x5F

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.text.byte_search import byte_kernel
-from corpus_assets.text.bytes import above64, load64, zeros_below
 from corpus_assets.text.characters import IGNORED, MARK, OWN_WORD, SEPARATOR, WORD
-from corpus_assets.text.codepoints import decode, is_pair, is_triple, pair, triple
-from corpus_assets.text.compiled import kernel
-from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME, GOLDEN, murmur64
+from textkernels.byte_search import byte_kernel
+from textkernels.bytes import above64, load64, zeros_below
+from textkernels.compiled import kernel
+from textkernels.hashing import FNV_OFFSET, FNV_PRIME, GOLDEN, murmur64
+from textkernels.utf8 import decode, is_pair, is_triple, pair, triple
 
 MAX_NGRAM = 64
 """Longest n-gram, in words, that settings may ask for."""

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from corpus_assets.text.blake2b import hash_numbers
 from corpus_assets.text.characters import char_tables, nfkc
 from corpus_assets.text.codepoints import text_buffers
-from corpus_assets.text.hashing import mix_all
 from corpus_assets.text.ngrams import ngram_hashes
+from textkernels.hashing import mix_all
 
 NGRAM = 13
 ONE_IN = 8

@@ -25,7 +25,6 @@ from corpus_assets.core.lock import load_lock
 from corpus_assets.core.store import open_store
 from corpus_assets.decontam import embedders
 from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.ingest.extractors.blocks import MODEL
 from corpus_assets.models.files import add_model, copy_model, model_at, model_digest
 from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.signals import embedding_score
@@ -39,6 +38,7 @@ from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.promises.erasure.build import run_all
 from corpus_assets_tests.registry_states import add_orders, revoke
 from corpus_assets_tests.small_corpus import RECIPE, make_small_corpus
+from pageblocks.model import MODEL
 
 URL = "http://site-3.example.org/article"
 BASE = "small-1"

@@ -13,8 +13,8 @@ import pytest
 from corpus_assets.core.errors import ModelError, SourceError
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.importance import Importance, train_importance
-from corpus_assets.text.hashing import mix_all
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
+from textkernels.hashing import mix_all
 
 DRAW = random.Random(11)
 TARGET = [

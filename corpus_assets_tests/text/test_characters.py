@@ -15,10 +15,11 @@ from corpus_assets.text.characters import (
     nfkc,
     replacements,
 )
-from corpus_assets.text.codepoints import decode, each_of, text_buffers
+from corpus_assets.text.codepoints import each_of, text_buffers
 from corpus_assets.text.nfkc_alone import assigned_codes
 from corpus_assets.text.words import spell_words
 from corpus_assets_tests.text.word_reference import NASTY
+from textkernels.utf8 import decode
 
 
 def as_texts(texts: list[str]) -> pa.Array:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from corpus_assets.text import split as kernel
-from corpus_assets.text.codepoints import decode, last_code_point
 from corpus_assets.text.unicode import letter_table, sentence_terminals
+from textkernels.utf8 import decode, last_code_point
 
 
 def as_batch(documents: list[bytes]) -> tuple[np.ndarray, np.ndarray]:

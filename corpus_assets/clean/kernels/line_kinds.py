@@ -17,9 +17,9 @@ uint8 codes, one a line. Linear in the bytes; no allocation beside the result.
 
 import numpy as np
 
-from corpus_assets.text.codepoints import decode
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import CHARS, END, START, Bytes, Ints
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode
 
 OTHER, PROSE, HEADING, ITEM, CODE, ROW = range(6)
 KINDS = ("other", "prose", "heading", "list_item", "code", "table_row")

@@ -10,10 +10,10 @@ count each such piece. Scripts without spaces have no pieces: there, runs of at 
 import numpy as np
 
 from corpus_assets.text.characters import IGNORED, MARK, OWN_WORD, WORD
-from corpus_assets.text.codepoints import decode, is_space
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import END, START, Bytes, Ints
 from corpus_assets.text.unicode import NUMERIC, UPPER
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode, is_space
 
 MIN_RUN = 5
 _LARGEST = np.iinfo(np.int16).max

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.text.compiled import kernel
-from corpus_assets.text.hashing import murmur64
 from corpus_assets.text.words import ngram_hash, power, roll, scan_words, word_room
+from textkernels.compiled import kernel
+from textkernels.hashing import murmur64
 
 _OTHER_BASE = np.uint64(0xD1342543DE82EF95)
 _OTHER_WORD = np.uint64(0xA0761D6478BD642F)

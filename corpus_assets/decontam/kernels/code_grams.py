@@ -24,9 +24,9 @@ from corpus_assets.decontam.kernels.code_tokens import (
     token_memo,
     window_room,
 )
-from corpus_assets.text.compiled import kernel
-from corpus_assets.text.hashing import murmur64
 from corpus_assets.text.ngrams import fill_lookup, first_gram, is_in_bitmap, longer
+from textkernels.compiled import kernel
+from textkernels.hashing import murmur64
 
 _DOT = 46
 

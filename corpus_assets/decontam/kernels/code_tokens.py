@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.text.compiled import kernel
-from corpus_assets.text.hashing import FNV_OFFSET, FNV_PRIME, GOLDEN, fnv1a, murmur64
+from textkernels.compiled import kernel
+from textkernels.hashing import FNV_OFFSET, FNV_PRIME, GOLDEN, fnv1a, murmur64
 
 HASH, SLASH = 0, 1
 NAME, PLAIN, STRING, END, KEPT = 0, 1, 2, 3, 4

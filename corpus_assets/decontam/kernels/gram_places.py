@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.ngrams import first_gram, is_in_bitmap, is_spelled, longer
 from corpus_assets.text.words import next_word, ngram_hash, power, roll, scan_words, word_room
+from textkernels.compiled import kernel
 
 
 @kernel

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.ngrams import fill_lookup, first_gram, is_in_bitmap, longer
 from corpus_assets.text.words import next_word, ngram_hash, power, roll, scan_words, word_room
+from textkernels.compiled import kernel
 
 MAX_BAND = 64
 MAX_POSTINGS = 16

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from corpus_assets.dedup.kernels.union_find import union
-from corpus_assets.text.compiled import kernel
-from corpus_assets.text.hashing import GOLDEN, murmur64
+from textkernels.compiled import kernel
+from textkernels.hashing import GOLDEN, murmur64
 
 _DIGIT_BITS = 11
 _DIGIT_MASK = np.uint64((1 << _DIGIT_BITS) - 1)

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from corpus_assets.dedup.kernels.union_find import find, union
-from corpus_assets.text.compiled import kernel
-from corpus_assets.text.hashing import murmur64
+from textkernels.compiled import kernel
+from textkernels.hashing import murmur64
 
 RANGES = 256
 """Ranges that candidate keys are kept in, by their upper 8 bits."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from corpus_assets.dedup.kernels.components import CHUNKS, slots_for
 from corpus_assets.dedup.kernels.union_find import find, union
-from corpus_assets.text.compiled import kernel
+from textkernels.compiled import kernel
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.text.compiled import kernel
+from textkernels.compiled import kernel
 
 
 @kernel

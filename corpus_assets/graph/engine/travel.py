@@ -20,6 +20,8 @@ from typing import Any
 import catalog
 import corpus_assets
 import corpus_loader
+import pageblocks
+import textkernels
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.file_copies import keep_file, kept_path, members_of
 from corpus_assets.core.identity import digest, file_digest
@@ -110,7 +112,7 @@ def _local(store_url: str, members: tuple[tuple[str, str], ...], is_folder: bool
 
 # Which code this process runs.
 
-PACKAGES = (catalog, corpus_assets, corpus_loader)
+PACKAGES = (catalog, corpus_assets, corpus_loader, pageblocks, textkernels)
 
 
 @functools.cache

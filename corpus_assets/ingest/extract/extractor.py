@@ -15,14 +15,14 @@ from pydantic import Field, model_validator
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings, file_digest, is_absent
-from corpus_assets.ingest.extract.charset import normalise
 from corpus_assets.ingest.extract.page_worker import (
     PageResult,
     WorkerSpec,
     borrow_worker,
     give_back,
 )
-from corpus_assets.ingest.extractors.engines import PAGE_TYPES_VERSION, engine_version
+from corpus_assets.ingest.extractors.engines import engine_version
+from pageblocks import PAGE_TYPES_VERSION, normalise
 
 
 class ExtractionSettings(Settings):

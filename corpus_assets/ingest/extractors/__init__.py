@@ -1,3 +1,3 @@
 """The extractors, and the process they run in. It starts often, so this package imports nothing."""
 
-__all__ = ["blocks", "engines", "page_child"]
+__all__ = ["engines", "page_child"]

@@ -7,18 +7,15 @@ import logging
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from corpus_assets.core.errors import MissingExtra
+from corpus_assets.core.errors import MissingExtra, ModelError
 
 if TYPE_CHECKING:
-    from corpus_assets.ingest.extractors.blocks import BlockEngine
-    from corpus_assets.ingest.kernels.blocks import Blocks
+    import pageblocks
 
 Engine = Callable[[bytes], str | None]
-PageType = Literal["article", "forum", "product", "listing", "documentation", "home_page", "other"]
-PAGE_TYPES_VERSION = 3  # raise it whenever a page could be of another type
-WARMING = b"<p>a"
+WARMING = b"<p>a<pre>b</pre><table><tr><td>c</table>"
 
 
 class Extracted(NamedTuple):
@@ -30,48 +27,57 @@ class Extracted(NamedTuple):
 
 def make_reader(options: dict[str, Any]) -> Callable[[bytes], Extracted]:
     """Return what reads pages by an extraction's options (`ExtractionSettings` as plain values)."""
-    extract = _with_parse(options)
-    if not options.get("page_type"):
-        return lambda page: Extracted(extract(page, None) or "")
-    from corpus_assets.ingest.extractors.page_types import page_type
-    from corpus_assets.ingest.kernels.blocks import find_blocks
+    has_type = options.get("page_type")
+    if options["engine"] == "blocks":
+        blocks = _blocks(options)
 
-    def read(page: bytes) -> Extracted:
-        parsed = find_blocks(page)  # once, for the type and for blocks
-        return Extracted(extract(page, parsed) or "", page_type(page, parsed))
+        def read(page: bytes) -> Extracted:
+            found = blocks.read(page)  # parsed once, for the text and for the type
+            return Extracted(found.text, found.page_type if has_type else None)
+    else:
+        engine = make_engine(options)
+        if not has_type:
+            return lambda page: Extracted(engine(page) or "")
+        from pageblocks import page_type
+
+        def read(page: bytes) -> Extracted:
+            return Extracted(engine(page) or "", page_type(page))
 
     read(WARMING)  # compiled before a page's limits count
     return read
 
 
-def _with_parse(options: dict[str, Any]) -> Callable[[bytes, "Blocks | None"], str | None]:
-    """Return the engine of options as one that may be given the page's blocks."""
-    if options["engine"] == "blocks":
-        return _blocks(options)
-    engine = make_engine(options)
-    return lambda page, parsed: engine(page)
-
-
 def make_engine(options: dict[str, Any]) -> Engine:
     """Return the engine of an extraction's options, for its text alone."""
     if options["engine"] == "blocks":
-        return _blocks(options)
+        blocks = _blocks(options)
+        return lambda page: blocks.read(page).text
     if options["engine"] == "resiliparse":
         return _resiliparse(options)
     return _trafilatura(trafilatura_arguments(options))
 
 
-def _blocks(options: dict[str, Any]) -> "BlockEngine":
-    from corpus_assets.ingest.extractors.blocks import block_engine
+def _blocks(options: dict[str, Any]) -> "pageblocks.Extractor":
+    from pageblocks import Extractor
+    from pageblocks import ModelError as UnusableModel
 
-    return block_engine(options, Path(options["model"]) if "model" in options else None)
+    given = {"model": Path(options["model"])} if "model" in options else {}
+    try:
+        return Extractor(
+            options.get("format", "text"),
+            include_tables=options["include_tables"],
+            min_chance=options.get("min_chance"),
+            **given,
+        )
+    except UnusableModel as error:
+        raise ModelError(str(error)) from error
 
 
 def engine_version(name: str, model_sha256: str | None = None) -> str:
     """Return the release whose text a recipe with this engine gets; part of a task's identity.
     A recipe's own model of blocks takes the place of the one of the package."""
     if name == "blocks":
-        from corpus_assets.ingest.extractors.blocks import VERSION, model_digest
+        from pageblocks import VERSION, model_digest
 
         return f"blocks {VERSION} {model_sha256 or model_digest()}"
     try:

@@ -49,8 +49,8 @@ from corpus_assets.ingest.gates.spdx import allows
 from corpus_assets.ingest.gates.url_lists import UrlLists
 from corpus_assets.ingest.gates.url_words import UrlWords, blocking_words, checked_word, first_word
 from corpus_assets.ingest.kernels.landmarks import Landmarks, find_landmarks
-from corpus_assets.ingest.kernels.markup import markup_extent
 from corpus_assets.ingest.records import RawRecord, Refusal
+from pageblocks import markup_extent
 
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,512}?-->\s*)?<(?:!doctype\s+html|html)\b", re.I | re.S)
 

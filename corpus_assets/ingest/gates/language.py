@@ -17,10 +17,10 @@ from pydantic import Field
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings, keyed_hash
-from corpus_assets.ingest.kernels.rough_text import rough_text
 from corpus_assets.ingest.records import Refusal
 from corpus_assets.models.fasttext_file import load_model
 from corpus_assets.models.languages import likely_languages
+from pageblocks import rough_text
 
 MAX_ROUGH_BYTES = 1 << 16
 SAMPLED, FALSE_DROP = "sampled", "false_drop"

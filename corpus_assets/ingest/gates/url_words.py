@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.urls import Address
-from corpus_assets.text.normal_forms import nfc
+from textkernels.normal_forms import nfc
 
 INSIDE = "-_."
 _RUN = re.compile(r"[^\W_]+")

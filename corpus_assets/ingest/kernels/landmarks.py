@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.byte_search import byte_kernel, find_byte, find_near_byte
-from corpus_assets.text.bytes import BLOCK_BYTES, equal64, zeros_below
+from textkernels.byte_search import byte_kernel, find_byte, find_near_byte
+from textkernels.bytes import BLOCK_BYTES, equal64, zeros_below
 
 Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]

@@ -31,8 +31,8 @@ from corpus_assets.scrub.kernels.triggers import (
     WORD,
     Marks,
 )
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import Bytes, Ints
+from textkernels.compiled import kernel
 
 
 def find_places(data: Bytes, offsets: Ints, classes: Bytes, marks: Marks, values: bool) -> Ints:

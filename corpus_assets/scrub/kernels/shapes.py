@@ -29,8 +29,8 @@ from corpus_assets.scrub.kernels.triggers import (
     VALUE,
     Marks,
 )
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import Bytes, Ints
+from textkernels.compiled import kernel
 
 
 @kernel

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.compiled import kernel
+from textkernels.compiled import kernel
 
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from corpus_assets.text.bytes import store64
-from corpus_assets.text.compiled import kernel
+from textkernels.bytes import store64
+from textkernels.compiled import kernel
 
 
 @kernel

@@ -10,10 +10,10 @@ import numpy as np
 
 from corpus_assets.signals.kernels.sentences import close_sentences, feed_sentences
 from corpus_assets.signals.kernels.text_counts import Points, contains
-from corpus_assets.text.codepoints import last_code_point
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.phrases import Phrases, match_at, may_begin
 from corpus_assets.text.split import CHARS, END, NEWLINE, START, Bytes, Ints
+from textkernels.compiled import kernel
+from textkernels.utf8 import last_code_point
 
 (KEPT, LONG_WORD, NO_END_MARK, FEW_WORDS, FILLER, JAVASCRIPT, BRACE, POLICY) = range(8)
 

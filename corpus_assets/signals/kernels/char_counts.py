@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from corpus_assets.text.codepoints import decode, is_space
-from corpus_assets.text.compiled import kernel
-from corpus_assets.text.hashing import GOLDEN
 from corpus_assets.text.repetition import drop_single, number_keys
 from corpus_assets.text.split import Bytes, Ints, table_size
+from textkernels.compiled import kernel
+from textkernels.hashing import GOLDEN
+from textkernels.utf8 import decode, is_space
 
 N_CLASSES = 8
 SPACE, TABS, SPACE_RUNS, REPLACEMENTS = range(8, 12)  # behind the classes of `text.unicode`

@@ -6,8 +6,8 @@ repetition bounded or linear. A character that two patterns cover counts once.
 
 import numpy as np
 
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import Bytes, Ints
+from textkernels.compiled import kernel
 
 CHARS, LONGEST = 0, 1
 MIN_BASE64 = 64

@@ -3,9 +3,9 @@
 import numpy as np
 
 from corpus_assets.signals.kernels.text_counts import Points, contains
-from corpus_assets.text.codepoints import decode, is_space, last_code_point
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import END, NEWLINE, START, Bytes, Ints
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode, is_space, last_code_point
 
 _DOT, _SPACE, _ELLIPSIS = 0x2E, 0x20, 0x2026
 

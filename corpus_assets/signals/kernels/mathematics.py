@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import Bytes, Ints
+from textkernels.compiled import kernel
 
 COMMANDS, ENVIRONMENTS, FORMULAS, FORMULA_CHARS = range(4)
 MAX_FORMULA_BYTES = 1_000

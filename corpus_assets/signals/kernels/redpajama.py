@@ -3,12 +3,12 @@
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.codepoints import decode, is_space
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.exact_math import log
 from corpus_assets.text.phrases import is_word, lower
 from corpus_assets.text.split import Bytes, Ints
 from corpus_assets.text.unicode import LETTER, LOWER, NUMERIC, UPPER
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode, is_space
 
 TOKENS, CAPITALS, ALPHABETIC, UPPER_CHARS, NUMERIC_CHARS, BRACKETS, PARENTHESES = range(7)
 

@@ -10,10 +10,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from corpus_assets.text.codepoints import decode, is_space
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import END, START, Bytes, Ints
 from corpus_assets.text.unicode import N_CODE_POINTS, sentence_terminals
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode, is_space
 
 CLOSING_MARKS = "\"')]”’»›」』）】"
 OPEN, PENDING, COUNT = 0, 1, 2

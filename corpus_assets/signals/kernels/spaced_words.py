@@ -6,9 +6,9 @@ batch in one pass; text is UTF-8, white space is Unicode's.
 
 import numpy as np
 
-from corpus_assets.text.codepoints import decode, is_space
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import Bytes, Ints
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode, is_space
 
 PLAIN, BLANK, MARK, WIDE = 0, 1, 2, 3  # kinds of bytes
 SPACE = np.uint8(32)

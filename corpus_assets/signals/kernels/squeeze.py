@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from corpus_assets.text.codepoints import decode, is_space
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import NEWLINE, Bytes, Ints
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode, is_space
 
 _REPLACEMENT = 0xFFFD
 SPACES, REPLACEMENTS = 0, 1

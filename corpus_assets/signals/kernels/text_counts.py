@@ -7,9 +7,9 @@ meaning of words and lines are those of `corpus_assets.text.split`.
 import numpy as np
 import numpy.typing as npt
 
-from corpus_assets.text.codepoints import decode, last_code_point
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import CHARS, END, START, Bytes, Ints
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode, last_code_point
 
 Points = npt.NDArray[np.int32]
 

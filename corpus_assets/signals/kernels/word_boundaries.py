@@ -10,8 +10,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from corpus_assets.text.codepoints import decode, is_space
-from corpus_assets.text.compiled import kernel
 from corpus_assets.text.split import Bytes, Ints
 from corpus_assets.text.unicode import (
     ALPHANUMERIC,
@@ -23,6 +21,8 @@ from corpus_assets.text.unicode import (
     code_points,
     script_table,
 )
+from textkernels.compiled import kernel
+from textkernels.utf8 import decode, is_space
 
 # Values of the property Word_Break that rules tell apart; 0 is any other.
 LETTERS, DIGITS, KATAKANA, JOINER, MID_LETTER, MID_NUMBER, MID_EITHER, MARK = range(1, 9)

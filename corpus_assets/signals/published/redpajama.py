@@ -14,10 +14,10 @@ from corpus_assets.signals.kernels import line_dialects as lines_kernel
 from corpus_assets.signals.kernels import redpajama as kernel
 from corpus_assets.signals.repetition import NgramSize
 from corpus_assets.text import repetition as ngrams
-from corpus_assets.text.normal_forms import nfd
 from corpus_assets.text.phrases import count_phrases, phrase_table
 from corpus_assets.text.split import END, START
 from corpus_assets.text.unicode import class_table
+from textkernels.normal_forms import nfd
 
 _BULLETS = "\u2022\u2023\u25b6\u25c0\u25e6\u25a0\u25a1\u25aa\u25ab\u2013"
 _SYMBOLS = ("#", "...", "…")

@@ -20,8 +20,8 @@ from catalog.takedown.target import (
     url_target,
 )
 from corpus_assets.core.urls import address_of
-from corpus_assets.ingest.extract.charset import normalise
 from corpus_assets.ingest.suppressions import Suppressions
+from pageblocks import normalise
 
 
 def covers(target: Target, url: str) -> bool:

@@ -9,8 +9,10 @@ from pydantic import ValidationError
 from corpus_assets.core.errors import ModelError
 from corpus_assets.ingest.documents import IngestSettings
 from corpus_assets.ingest.extract import ExtractionSettings, Extractor, extractor_version
-from corpus_assets.ingest.extractors.blocks import block_engine, read_model, write_model
-from corpus_assets_tests.ingest.extract.test_blocks_engine import ARTICLE
+from corpus_assets_tests.ingest.extract.article import ARTICLE
+from pageblocks import Extractor as Reader
+from pageblocks import extract
+from pageblocks.model import read_model, write_model
 
 ANY = "0" * 64
 
@@ -32,9 +34,9 @@ def settings_of(model: Path) -> ExtractionSettings:
 
 def test_pages_are_extracted_by_the_model_that_is_named(model: Path) -> None:
     found = Extractor(settings_of(model), model).extract(ARTICLE)
-    assert found.text == block_engine({"include_tables": True}, model)(ARTICLE.encode())
+    assert found.text == Reader(model=model).read(ARTICLE.encode()).text
     assert "A cat in a tree" in found.text
-    assert "A cat in a tree" not in block_engine({"include_tables": True})(ARTICLE.encode())
+    assert "A cat in a tree" not in extract(ARTICLE).text
 
 
 def test_its_digest_is_identity_and_its_place_is_not(model: Path) -> None:

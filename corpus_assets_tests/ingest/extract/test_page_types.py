@@ -1,8 +1,6 @@
-"""Pages that say what they are, and pages whose form does."""
+"""Types of pages that a recipe has noted."""
 
 from pathlib import Path
-from random import Random
-from typing import get_args
 
 import pytest
 from pydantic import ValidationError
@@ -10,67 +8,11 @@ from pydantic import ValidationError
 from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest.documents import IngestSettings, ingest_part
 from corpus_assets.ingest.extract import ExtractionSettings, Extractor, extractor_version
-from corpus_assets.ingest.extractors.engines import PAGE_TYPES_VERSION, PageType
-from corpus_assets.ingest.extractors.page_types import MAX_BYTES, page_type
-from corpus_assets.ingest.kernels.blocks import find_blocks
 from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets_tests.ingest.extract.test_blocks_engine import ARTICLE, POST, SENTENCE
-from corpus_assets_tests.ingest.kernels.test_block_features import random_page
+from corpus_assets_tests.ingest.extract.article import ARTICLE, SENTENCE
 from corpus_assets_tests.ingest.test_documents import WEB, pinned
 from corpus_assets_tests.ingest.warc_bytes import members, response
-
-POSTS = "".join(POST.format(f"user{n}", SENTENCE * 2) for n in range(5))
-CARDS = "".join(
-    f"<div class=card><a href=/{n}>The {n}th thing of them all</a> <span>of many</span></div>"
-    for n in range(20)
-)
-PRODUCT = "<div class=product><h1>Lamp</h1><div class=price>€ 19</div><div class=sku>1</div><div class=cart>x</div></div>"
-CODE = "<p>Call it.</p><pre>f(x)\n  g(y)\n</pre>" * 4
-
-
-@pytest.mark.parametrize(
-    ("page", "expected"),
-    [
-        (ARTICLE, "article"),
-        (f"<body><h1>How high?</h1>{POSTS}", "forum"),
-        (f"<body>{CARDS}", "listing"),
-        (f"<body>{PRODUCT}", "product"),
-        (f"<body><h1>f</h1>{CODE}", "documentation"),
-        (f'<link rel="canonical" href="https://a.test/">{ARTICLE}', "home_page"),
-        ('<meta property="og:url" content="https://a.test/">', "home_page"),
-        ("<p>A line.", "other"),
-        ("", "other"),
-        ('<script type="application/ld+json">{"@type": "QAPage"}</script><p>?', "forum"),
-        ('<div itemscope itemtype="https://schema.org/Product">Lamp</div>', "product"),
-        ('<div itemscope itemtype="https://schema.org/Product">Lamp</div>' * 3, "listing"),
-        ('<meta content="article" property="og:type"><p>A line.', "other"),
-        ('<meta property="og:type" content="product">', "product"),
-        ("<meta name=generator content='phpBB 3'><p>Hello", "forum"),
-        ("<meta name=generator content='Sphinx 7.2'><p>Hello", "documentation"),
-        ('<script>{"@type":["NewsArticle"]}</script><p>x', "article"),
-    ],
-)  # fmt: skip
-def test_pages_are_what_they_say_or_what_they_look_like(page: str, expected: str) -> None:
-    assert page_type(page.encode()) == expected
-
-
-def test_a_menu_makes_no_listing_of_an_article() -> None:
-    menu = "".join(f"<li><a href=/{n}>Section number {n} of the paper</a>" for n in range(200))
-    assert page_type(f"<nav><ul>{menu}</ul></nav>{ARTICLE}".encode()) == "article"
-
-
-def test_any_page_has_a_type_and_always_the_same() -> None:
-    for seed in range(60):
-        page = random_page(Random(seed))
-        assert page_type(page) == page_type(bytes(page))
-        assert page_type(page) in get_args(PageType)
-    for page in (b"<", b"\0" * 50, b"<div>" * 3000, b"\xff" * 99, b"<meta" * 9999, b"</p>"):
-        assert page_type(page) in get_args(PageType)
-
-
-def test_the_end_of_a_very_long_page_is_not_looked_at() -> None:
-    filler = b"<!--" + b" " * MAX_BYTES + b"-->"
-    assert page_type(filler + ARTICLE.encode()) == "other"
+from pageblocks import PAGE_TYPES_VERSION
 
 
 def test_the_type_is_noted_with_every_engine() -> None:
@@ -80,14 +22,6 @@ def test_the_type_is_noted_with_every_engine() -> None:
         plain = Extractor(ExtractionSettings(engine=engine)).extract(ARTICLE)
         assert (found.text, found.page_type) == (plain.text, "article")
         assert plain.page_type is None, "not noted where nobody asks"
-
-
-def test_the_type_is_the_same_from_the_blocks_of_an_engine() -> None:
-    for seed in range(20):
-        page = random_page(Random(seed))
-        assert page_type(page, find_blocks(page)) == page_type(page)
-    page = b"<!--" + b" " * MAX_BYTES + b"-->" + ARTICLE.encode()
-    assert page_type(page, find_blocks(page)) == page_type(page) == "other"
 
 
 def test_a_higher_chance_keeps_less() -> None:

@@ -11,7 +11,7 @@ import trafilatura
 import trafilatura.settings
 import trafilatura.xpaths
 
-from corpus_assets.ingest.extract.charset import decode
+from corpus_assets.ingest.extract import decode
 from corpus_assets.ingest.extractors import trafilatura_copy
 from corpus_assets.ingest.extractors.engines import make_engine
 from corpus_assets.ingest.extractors.pattern_literals import stems_of

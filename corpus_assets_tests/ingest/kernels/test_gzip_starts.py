@@ -4,7 +4,7 @@ import re
 import pytest
 
 from corpus_assets.ingest.kernels.gzip_starts import find_gzip_starts
-from corpus_assets.text.bytes import BLOCK_BYTES
+from textkernels.bytes import BLOCK_BYTES
 
 START = b"\x1f\x8b\x08"
 PIECES = [START, b"\x1f", b"\x8b", b"\x08", b"\x1f\x8b", b"\x8b\x08", b"\x1f\x1f\x8b\x08", b"\0",

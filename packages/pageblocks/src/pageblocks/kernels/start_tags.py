@@ -1,0 +1,173 @@
+"""What a start tag says of its element: hints by the names in it, what hides it, where it leads."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pageblocks.kernels.markup import is_letter, name_hash
+from pageblocks.kernels.page_names import (
+    HINTS,
+    IS_A,
+    IS_SPAN,
+    NOT_SHOWN_BIT,
+    Words,
+    find_slot,
+    signed,
+)
+from textkernels.byte_search import byte_kernel, find_near_byte
+from textkernels.hashing import FNV_OFFSET, FNV_PRIME
+
+Bytes = npt.NDArray[np.uint8]
+
+HAS_HREF, IS_LEFT_OUT_SPAN, IS_TEX, IS_CLOSED, TO_PLACE, NOT_SHOWN = 1, 2, 4, 8, 16, 32
+"""Marks of a start tag: it is a link; a drawing of a formula or the number of a line of code; a
+script of TeX; it ends itself; it is a link to a place of the same page; it is not shown."""
+TEX = np.frombuffer(b"tex", dtype=np.uint8)
+_DISPLAY = np.frombuffer(b"display", dtype=np.uint8)
+_NONE = np.frombuffer(b"none", dtype=np.uint8)
+_LINE_NUMBER = np.frombuffer(b"lineno", dtype=np.uint8)  # Doxygen, Pygments
+_LINE_NUMBERS = np.frombuffer(b"linenos", dtype=np.uint8)  # Pygments
+_SCRIPT = name_hash("script")
+_HIDDEN = HINTS["hidden"]
+
+
+@byte_kernel
+def _hints_of(data: Bytes, at: int, end: int, hashes: Words, bits: npt.NDArray[np.uint32]) -> Any:
+    """Hints of the words in data[at:end]."""
+    found = np.uint32(0)
+    value, n = FNV_OFFSET, 0
+    last_small = False
+    while at < end:
+        byte = data[at]
+        if not is_letter(byte):
+            value, n, last_small = FNV_OFFSET, 0, False
+            at += 1
+            continue
+        is_capital = byte < 97
+        if is_capital and last_small:
+            value, n = FNV_OFFSET, 0
+        last_small = not is_capital
+        value = (value ^ np.uint64(byte | 32)) * FNV_PRIME
+        n += 1
+        if n >= 2:
+            slot = find_slot(hashes, value)
+            if slot >= 0:
+                is_end = at + 1 >= end or not is_letter(data[at + 1])
+                is_end = is_end or (last_small and data[at + 1] < 97)
+                if is_end or bits[slot] >> np.uint32(31):
+                    found |= bits[slot] & np.uint32(0x7FFFFFFF)
+        at += 1
+    return signed(found)
+
+
+@byte_kernel
+def after_word(data: Bytes, at: int, end: int, word: Bytes) -> int:
+    """Place after the first time that a lower-case word stands in data[at:end], in either case, and
+    no letter after it; -1 where it does not."""
+    while at + len(word) <= end:
+        place = 0
+        while place < len(word) and data[at + place] | 32 == word[place]:
+            place += 1
+        if place == len(word):
+            after = at + place
+            if after >= end or not is_letter(data[after]):
+                return after
+        at += 1
+    return -1
+
+
+@byte_kernel
+def _is_not_shown(data: Bytes, at: int, end: int) -> bool:
+    """Whether a style says `display: none`, however it is spaced."""
+    at = after_word(data, at, end, _DISPLAY)
+    while 0 <= at < end and (data[at] <= 32 or data[at] == 58):
+        at += 1
+    return at >= 0 and after_word(data, at, end, _NONE) == at + len(_NONE)
+
+
+@byte_kernel
+def read_attributes(
+    data: Bytes, at: int, kind: int, name: np.uint64, hashes: Words, bits: npt.NDArray[np.uint32]
+) -> tuple[int, int, Any, int]:
+    """Read a start tag from the end of its name: the place after it, the hints and the signature of
+    its element, and marks (`HAS_HREF` ...)."""
+    n = len(data)
+    hints = marks = 0
+    signature = name
+    while at < n:
+        byte = data[at]
+        if byte == 62:
+            if data[at - 1] == 47:
+                marks |= IS_CLOSED
+            at += 1
+            break
+        if byte <= 32 or byte == 47:
+            at += 1
+            continue
+        first = at
+        at += 1
+        while at < n and data[at] > 32 and data[at] not in (47, 61, 62):
+            at += 1
+        length = at - first
+        while at < n and data[at] <= 32:
+            at += 1
+        start = end = at
+        if at < n and data[at] == 61:
+            at += 1
+            while at < n and data[at] <= 32:
+                at += 1
+            if at < n and (data[at] == 34 or data[at] == 39):
+                start = at + 1
+                end = find_near_byte(data, data[at], at + 1)
+                at = min(end + 1, n)
+            else:
+                start = at
+                while at < n and data[at] > 32 and data[at] != 62:
+                    at += 1
+                end = at
+        letter = data[first] | 32
+        if length == 5 and letter == 99 and data[first + 1] | 32 == 108:  # class
+            hints |= _hints_of(data, start, end, hashes, bits)
+            for place in range(start, min(end, start + 64)):
+                if not 48 <= data[place] <= 57:
+                    signature = (signature ^ np.uint64(data[place])) * FNV_PRIME
+            if kind == IS_SPAN and end - start >= 6 and (
+                (
+                    end - start >= 10 and data[start] == 107 and data[start + 1] == 97
+                    and data[start + 5] == 45 and data[start + 6] == 104
+                )  # katex-html
+                or after_word(data, start, end, _LINE_NUMBER) > 0
+                or after_word(data, start, end, _LINE_NUMBERS) > 0
+            ):  # fmt: skip
+                marks |= IS_LEFT_OUT_SPAN
+        elif (
+            (length == 2 and letter == 105 and data[first + 1] | 32 == 100)  # id
+            or (length == 4 and letter == 114 and data[first + 1] | 32 == 111)  # role
+            or (length == 8 and letter == 105 and data[first + 4] | 32 == 112)  # itemprop
+        ):
+            hints |= _hints_of(data, start, end, hashes, bits)
+        elif (
+            length == 5 and letter == 115 and data[first + 1] | 32 == 116  # style
+            and _is_not_shown(data, start, min(end, start + 200))
+        ):  # fmt: skip
+            hints |= 1 << _HIDDEN | NOT_SHOWN_BIT
+            marks |= NOT_SHOWN
+        elif (
+            (length == 6 and letter == 104 and data[first + 1] | 32 == 105)  # hidden
+            or (
+                length == 11 and letter == 97 and data[first + 5] | 32 == 104  # aria-hidden
+                and end > start and data[start] | 32 == 116
+            )
+        ):  # fmt: skip
+            hints |= 1 << _HIDDEN
+        elif length == 4 and letter == 104 and kind == IS_A:  # href
+            marks |= HAS_HREF
+            if start < end and data[start] == 35:
+                marks |= TO_PLACE
+        elif (
+            length == 4 and letter == 116 and name == _SCRIPT  # type
+            and after_word(data, start, end, TEX) > 0
+        ):  # fmt: skip
+            marks |= IS_TEX
+    return at, hints, signature, marks
