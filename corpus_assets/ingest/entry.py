@@ -9,7 +9,6 @@ from catalog.formats.names import check_name
 from corpus_assets.core.identity import Name, is_absent
 from corpus_assets.core.planner import AnyRecipe
 from corpus_assets.ingest.crawl import CrawlSettings
-from corpus_assets.ingest.fetch import FetchSettings
 from corpus_assets.ingest.formats import FORMATS
 from corpus_assets.ingest.source import SourceSpec
 
@@ -41,9 +40,6 @@ class SourceEntry(SourceSpec):
     )
     crawl: CrawlSettings | None = Field(
         default=None, description="the source is a crawl in Common Crawl's layout"
-    )
-    fetch: FetchSettings = Field(
-        default=FetchSettings(), description="how snapshots at https:// and s3:// are fetched"
     )
 
     @model_validator(mode="before")
@@ -88,9 +84,9 @@ class SourceEntry(SourceSpec):
             return self
         if self.format not in ("warc", self.crawl.kind):
             raise ValueError(f"source {self.name}: a crawl of {self.crawl.kind} has that format")
-        unknown = sorted(set(self.crawl.take) - set(self.snapshots))
+        unknown = sorted(set(self.crawl.files_of) - set(self.snapshots))
         if unknown:
-            raise ValueError(f"crawl.take names {unknown[0]}, which is not among the snapshots")
+            raise ValueError(f"crawl.files_of names {unknown[0]}, which is not among the snapshots")
         return self
 
     def without_robots(self) -> str | None:
@@ -104,9 +100,9 @@ class SourceEntry(SourceSpec):
         return self.tier.get(snapshot) if isinstance(self.tier, dict) else self.tier
 
     def identity(self) -> dict[str, Any]:
-        """Return what can change a byte: not where files lie, nor how they are fetched."""
+        """Return what can change a byte: not where files lie."""
         body = super().identity()
-        del body["fetch"], body["crawl"], body["site_files"]
+        del body["crawl"], body["site_files"]
         if self.crawl is not None:
             body["crawl"] = self.crawl.identity()
         return body

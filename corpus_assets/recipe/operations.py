@@ -1,7 +1,6 @@
 """Settings that judge or time and change no byte of a version; none of them is part of an identity."""
 
-from datetime import datetime
-from typing import Literal, Self, get_args
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -82,9 +81,6 @@ class GateSettings(Settings):
     )
 
 
-Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-
-
 class TakedownSettings(Settings):
     """How long requests are gathered before a run, and what becomes of revoked versions."""
 
@@ -102,14 +98,3 @@ class TakedownSettings(Settings):
         default=False,
         description="leave revoked versions and their text to `corpus gc` instead of deleting them",
     )
-
-
-class CrawlCheck(Settings):
-    """When the schedule `weekly_crawl_check` looks for crawls that have appeared."""
-
-    weekday: Weekday = Field(default="monday", description="the day of the week")
-    hour: int = Field(default=5, ge=0, le=23, description="from this hour on (UTC)")
-
-    def is_due(self, now: datetime) -> bool:
-        """Whether this week's look is due, or overdue."""
-        return (now.weekday(), now.hour) >= (get_args(Weekday).index(self.weekday), self.hour)

@@ -23,7 +23,6 @@ from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.gates import CategoryLists
 from corpus_assets.recipe.evidence import EvidenceSettings
 from corpus_assets.recipe.operations import (
-    CrawlCheck,
     DriftSettings,
     GateSettings,
     TakedownSettings,
@@ -151,10 +150,6 @@ class Recipe(Settings):
     )
     evidence: EvidenceSettings | None = Field(
         default=None, description="absent: no models are asked for; no part of what a version is"
-    )
-    crawl_check: CrawlCheck = Field(
-        default=CrawlCheck(),
-        description="when new crawls are looked for; no part of what a version is",
     )
     takedowns: TakedownSettings = Field(
         default=TakedownSettings(),
@@ -426,7 +421,6 @@ class Recipe(Settings):
             body["stand_ins"] = self.fallbacks_in_use()  # the key that locks and digests have
         del body["drift"]  # it judges what comes out, and changes nothing of it
         del body["gate"], body["evidence"]  # as `drift`
-        del body["crawl_check"]
         del body["takedowns"]  # when they are carried out, not what comes out
         del body["max_failed_parts"]  # a bound of what `sources` say
         del body["tokenizer"]["audit"]  # it judges, as `drift`
