@@ -70,16 +70,9 @@ MEANINGS = {
     "FieldNames.title": "column of the title",
     "IngestSettings.gates": "cheap refusals before extraction",
     "IngestSettings.extraction": "text from pages",
-    "GateSettings.blocked_hosts": "hosts to drop, with their subdomains; adds to `blocklists`",
-    "GateSettings.http_statuses": "statuses that pass; records without one pass",
-    "GateSettings.content_types": "media types that pass",
-    "GateSettings.min_bytes": "smallest payload or text that passes, in bytes",
     "GateSettings.max_bytes": "largest payload or text that passes, in bytes",
     "GateSettings.refuse_unknown_licence": "drop what states no licence and has none by its source",
     "GateSettings.optout": "publishers' machine-readable refusals",
-    "OptOutSettings.tdm_reservation": "honour `tdm-reservation: 1` in headers, meta tags and the "
-    "tdmrep.json among a source's `site_files`",
-    "OptOutSettings.noindex": "count `noindex` and `none` as a refusal as well",
     "ExtractionSettings.engine": "the extractor",
     "ExtractionSettings.mode": "`fast`: trafilatura's own rules; `precision`: also compares with "
     "two other extractors, keeps less where they disagree, takes longer",

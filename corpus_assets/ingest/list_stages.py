@@ -93,7 +93,7 @@ def list_inputs(pipeline: IngestPlanner, snapshot: str) -> dict[str, Output]:
 def site_settings(pipeline: IngestPlanner) -> SiteFileSettings:
     gates = pipeline.recipe.documents.gates
     if gates.robots is None:
-        return SiteFileSettings(ai_agents=gates.optout.ai_agents.training)
+        return SiteFileSettings(ai_agents=gates.optout.agents)
     return SiteFileSettings(agents=gates.robots.agents)
 
 

@@ -60,7 +60,7 @@ DROPS = (
     *(SUPPRESSED, "no_url", "blocked_host", "blocked_category", "blocked_url"),
     # what came with it
     *("damaged_record", "bad_http", "revisit_record", "http_status", "content_type"),
-    *("too_small", "too_large", "undecodable", "not_text"),
+    *("too_large", "undecodable", "not_text"),
     # what its publisher says
     *("robots_disallowed", OPTED_OUT, TRAINING_DISALLOWED, "licence_not_allowed"),
     # source code that nobody wrote, or that somebody else wrote

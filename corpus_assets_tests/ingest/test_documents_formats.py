@@ -152,7 +152,7 @@ def test_wet_text_is_kept_as_it_is_with_its_language_and_origin(tmp_path: Path) 
     )
     spec = SourceSpec(name="wet", format="wet")
     [file] = list_files(spec, str(tmp_path), "s")
-    records, documents = ingest(spec, file, blocked_url_words=("three",))
+    records, documents = ingest(spec, file, blocked_url_words=[{"name": "n", "words": ("three",)}])
     kept = {row["url"]: row for row in records.to_pylist() if row["reason"] is None}
     assert set(kept) == set(texts)
     assert {row["refers_to"] for row in kept.values()} == {ORIGIN}
