@@ -8,12 +8,12 @@ import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.signals.base import FILE, SignalFamily, TextBatch, WordBreaks, model_path, share
+from corpus_assets.signals.base import FILE, CountsWords, TextBatch, model_path, share
 from corpus_assets.text.phrases import count_phrases, phrase_table
 from corpus_assets.text.unicode import class_table
 
 
-class BadWords(WordBreaks, SignalFamily):
+class BadWords(CountsWords):
     """How often words or phrases of a list stand in the text.
 
     * `bad_words` (none in C4): occurrences that no letter, numeral or underscore touches, or,

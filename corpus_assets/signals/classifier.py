@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +10,13 @@ import pyarrow as pa
 from pydantic import Field, StringConstraints
 
 from corpus_assets.core.errors import RecipeError
+from corpus_assets.core.identity import Settings
 from corpus_assets.models.fasttext_file import LABEL, FastTextModel, load_model
 from corpus_assets.models.fasttext_labels import identify, label_scores
 from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, model_path
 from corpus_assets.signals.kernels.spaced_words import spaced_words
 from corpus_assets.text.blank_texts import blank_texts
+from corpus_assets.text.segment import DEFINITION
 
 POSITIVE = "positive"
 NEGATIVE = "negative"
@@ -26,14 +28,14 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 Reading = Literal["words", "plain"]
 
 
-class ReadsTexts(WordBreaks):
+class ReadsTexts(Settings):
     """Which classifier, and how it reads texts, in training too."""
 
-    word_breaks: Literal["segmented", "white_space"] = Field(
+    word_breaks: WordBreaks = Field(
         default="white_space",
         exclude_if=lambda breaks: breaks == "white_space",
-        description=f"{WordBreaks.model_fields['word_breaks'].description}; published models were "
-        "trained at white space, or on words that their authors took apart",
+        description="where words end, as for all signals; published models were trained at white "
+        "space, or on words that their authors took apart",
     )
 
     name: Name = Field(
@@ -47,6 +49,11 @@ class ReadsTexts(WordBreaks):
     max_chars: int | None = Field(
         default=MAX_CHARS, ge=1, description="read of each text, in training too; null: all"
     )
+
+    def identity(self) -> dict[str, Any]:
+        """Return settings with whose words they are."""
+        is_segmented = self.word_breaks == "segmented"
+        return super().identity() | ({"segmenter": DEFINITION} if is_segmented else {})
 
     def needs(self) -> tuple[str, ...]:
         return (f"{MODEL}{self.name}",)

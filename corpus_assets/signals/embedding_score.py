@@ -24,6 +24,7 @@ from corpus_assets.text.blank_texts import blank_texts
 
 PLUG_INS = "corpus_assets.text_scorers"
 DECIMALS = 3
+MAX_CHARS = 20_000  # handed to the engine at most
 
 
 class TextScorer(Protocol):
@@ -45,7 +46,6 @@ class EmbeddingScore(SignalFamily):
     sha256: str = Field(default="", description="its digest: of names and contents of its files")
     engine: str = Field(default="transformers", description="a plug-in that runs such folders")
     max_tokens: int = Field(default=512, ge=1, description="read of each text")
-    max_chars: int = Field(default=20_000, ge=1, description="handed to the engine at most")
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -69,7 +69,7 @@ class EmbeddingScore(SignalFamily):
         scorer = load_scorer(self.engine, folder, self.max_tokens)
         rows = np.flatnonzero(~blank_texts(batch.data, batch.offsets)).tolist()
         texts = batch.texts.take(pa.array(rows, pa.int64())).to_pylist()
-        scores = np.asarray(scorer.score([t[: self.max_chars] for t in texts]), dtype=np.float64)
+        scores = np.asarray(scorer.score([t[:MAX_CHARS] for t in texts]), dtype=np.float64)
         if scores.shape != (len(rows),):
             raise ModelError(
                 f"the engine {self.engine!r} gave {scores.shape} scores for {len(rows)} texts: the "

@@ -98,7 +98,7 @@ def families_for(settings: SignalSettings, wanted: Collection[str]) -> SignalSet
         if is_step or wanted.intersection(family.columns()):
             kept.append(family)
             wanted.update(family.reads())
-    return SignalSettings(families=tuple(reversed(kept)))
+    return settings.only(reversed(kept))
 
 
 def _makes_ranks(pipeline: SignalsPlanner, ensemble: Ensemble, snapshot: str) -> bool:
