@@ -175,7 +175,7 @@ blocked_categories: {folder: lists, categories: [gambling]}
 documents:
   gates:
     robots: {agents: [ExampleBot]}
-    optout: {headers: [noai], meta: [noai]}
+    optout: {directives: [noai]}
 classifiers:
   quality:
     positives: [quality/positives.jsonl, {snapshots: [books-1], max_documents: 4}]
@@ -183,7 +183,7 @@ classifiers:
     train: {epochs: 60, dim: 8, bucket: 1000}
 perplexity:
   models:
-    good: {texts: [quality/positives.jsonl], train: {min_texts: 2}}
+    good: {texts: [quality/positives.jsonl]}
 signals:
   families:
     - {family: language}
@@ -209,7 +209,7 @@ selection:
     min_documents: 5
 clusters: {scope: all, keep: longest, min_similarity: 0.7}
 eval_suites: [evals/*.jsonl]
-contamination: {drop_share: 0.8, report_share: 0.3, judgements: [lists/judgements.jsonl]}
+contamination: {drop_share: 0.8, judgements: [lists/judgements.jsonl]}
 clean_text:
   boilerplate: {domains: [web], min_documents: 6}
   repeated_spans: {min_words: 20}

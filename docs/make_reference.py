@@ -78,14 +78,11 @@ MEANINGS = {
     "two other extractors, keeps less where they disagree, takes longer",
     "ExtractionSettings.include_tables": "text of tables",
     "ExtractionSettings.include_comments": "text of readers' comments",
-    "LanguageModel.sha256": "digest the file must have; null: the one the project pins",
     "TrainSettings.word_ngrams": "longest run of words that is a feature",
     "TrainSettings.dim": "size of word vectors",
     "TrainSettings.epochs": "passes over the training texts",
     "TrainSettings.lr": "learning rate",
     "TrainSettings.bucket": "hash buckets for word n-grams",
-    "TrainSettings.holdout_share": "share of texts on each side kept for measuring",
-    "TrainSettings.seed": "of the training, and of the choice of held-out texts",
     "Ensemble.buckets": "equal shares of the documents that make the ranks",
     "SignalSettings.families": "families to compute, in this order; each once",
     "SelectionSettings.rules": "all that a document must be; the first failing one is the reason",
@@ -111,25 +108,17 @@ MEANINGS = {
     "null: one for all",
     "TierSettings.min_documents": "a language or domain with fewer uses the common bounds",
     "SignatureSettings.shingle_words": "words in a shingle",
-    "SignatureSettings.character_shingles": "in scripts without spaces every character is a word; "
-    "off: a run of them is",
     "SignatureSettings.bands": "bands; two documents meet when they agree in one",
     "SignatureSettings.rows_per_band": "minima in a band",
-    "SignatureSettings.seed": "of the permutations",
     "ClusterSettings.url": "pages with the same `url_key` are duplicates",
     "ClusterSettings.exact": "documents with the same `text_id` are duplicates",
-    "ClusterSettings.near": "documents whose signatures agree are duplicates",
     "ClusterSettings.min_similarity": "estimated Jaccard similarity of shingles that confirms a "
-    "near duplicate; 0: a shared band is enough",
-    "ClusterSettings.max_rounds": "centres tried in one bucket",
+    "near duplicate; 0: a shared band is enough; null: near duplicates are not looked for",
     "ClusterSettings.scope": "`per_snapshot`: only inside a snapshot; `all`: against all snapshots "
-    "before it too; `{rolling: n}`: against the n before it",
+    "before it too; a number: against so many before it",
     "ClusterSettings.keep": "which member of the earliest snapshot is kept",
-    "Rolling.rolling": "how many earlier snapshots",
     "EvalIndexSettings.ngram": "words in an n-gram",
-    "EvalIndexSettings.short_item": "an item shorter than an n-gram is searched for as a whole",
     "EvalIndexSettings.min_words": "an item with fewer words is not searched for",
-    "ContaminationSettings.near_misses": "lightly edited items, for review; null: not looked for",
     "EvalSuite.fields": "which fields of a record say what",
     "CleanTextSettings.scrub": "personal data",
     "CleanTextSettings.min_chars": "a shorter final text is dropped",
@@ -323,7 +312,7 @@ def _signal_columns() -> str:
         "|---|---|",
     ]
     for name, family in FAMILIES.items():
-        columns = family(family=name).columns()
+        columns = family.model_construct(family=name).columns()
         shown = ", ".join(
             f"`{column}`" + (" (label)" if str(kind) == "string" else "")
             for column, kind in columns.items()

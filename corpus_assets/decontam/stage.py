@@ -117,14 +117,13 @@ def paraphrase_model(pipeline: DecontamPlanner) -> tuple[str, Path, str] | None:
     settings = pipeline.recipe.contamination.paraphrases if pipeline.recipe.suites else None
     if settings is None:
         return None
-    wanted = settings.sha256 or None
-    path, sha256 = pipeline.model(settings.model, "contamination.paraphrases", wanted, PARAPHRASES)
+    path, sha256 = pipeline.model(settings.model, "contamination.paraphrases", PARAPHRASES)
     if not path.is_dir():
         raise ModelError(
             f"contamination.paraphrases: model {settings.model} is a file: install the folder "
             "that it is part of under another name (`corpus models add NAME --path FOLDER`)"
         )
-    return settings.model, path, sha256
+    return str(settings.model), path, sha256
 
 
 def plan_contamination(pipeline: DecontamPlanner, snapshot: str) -> Sequence[Task]:

@@ -123,7 +123,7 @@ def _losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     """Warn where cleaning empties documents or takes much of a site; show the largest losses."""
     losses = snapshot_losses(pipeline, report.snapshot or "")
     report.losses = losses.slice(0, SHOWN).to_pylist()
-    passed, message = losses_message(losses, pipeline.recipe.clean_text.max_host_loss)
+    passed, message = losses_message(losses)
     report.counts["emptied_documents"] = sum(losses["emptied"].to_pylist())
     numbers = {"emptied_documents": report.counts["emptied_documents"]}
     return CheckOutcome("losses", passed, message, True, numbers)
@@ -148,8 +148,7 @@ def _language_losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
 def language_losses_message(pipeline: Pipeline, snapshot: str) -> tuple[bool, str]:
     """Whether every rule leaves enough of each language in a snapshot, and a sentence about it."""
     notes = [result.notes[by_language.NOTE] for result in pipeline.results("selection", snapshot)]
-    bound = pipeline.recipe.selection.max_language_loss
-    return by_language.losses_message(by_language.summed(notes), bound)
+    return by_language.losses_message(by_language.summed(notes))
 
 
 def _datasketch(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:

@@ -85,7 +85,8 @@ class IngestSettings(Settings):
     def identity(self) -> dict[str, Any]:
         """Return what can change a byte: not where a model lies."""
         body = super().identity()
-        body["extraction"].pop("model", None)
+        if self.extraction.model is not None:
+            body["extraction"]["model"] = self.extraction.model.identity()
         return body
 
 

@@ -14,6 +14,7 @@ from catalog.formats.manifest import Group
 from corpus_assets.clean.clean_text import CleanTextSettings
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Name, Settings, digest, is_absent
+from corpus_assets.core.model_choice import Model, ModelChoice
 from corpus_assets.decontam.contamination import ContaminationSettings
 from corpus_assets.decontam.eval_index import EvalIndexSettings
 from corpus_assets.decontam.eval_suites import EvalSuite
@@ -28,11 +29,12 @@ from corpus_assets.recipe.operations import (
     TakedownSettings,
 )
 from corpus_assets.select.groups import GroupBy, values_of
-from corpus_assets.select.rules import SelectionSettings
+from corpus_assets.select.rules import SINGLE_TIER, SelectionSettings
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
 from corpus_assets.shards.settings import NARROW_IDS, PackSettings
-from corpus_assets.signals.base import INSTALLED, SignalFamily
+from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.classifier import Name as ClassifierName
+from corpus_assets.signals.embedding_score import EmbeddingScore
 from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.page_notes import PageNotes
 from corpus_assets.signals.perplexity import MODEL
@@ -45,26 +47,6 @@ from corpus_assets.tokenizer.settings import TokenizerEntry
 Share = Annotated[float, Field(ge=0, le=1)]
 
 DroppingAsset = Literal["documents", "selection", "clusters", "contamination", "clean_text"]
-
-
-class LanguageModel(Settings):
-    """The language identifier: a fastText model by name, pinned by digest."""
-
-    model: str = Field(
-        default="lid.176", description="name of an installed model (`corpus models list`)"
-    )
-    path: str | None = Field(
-        default=None,
-        description="a fastText model of your own in its place (GlotLID, OpenLID); `sha256` must "
-        "be given",
-    )
-    sha256: str | None = None
-
-    @model_validator(mode="after")
-    def _is_pinned(self) -> "LanguageModel":
-        if self.path is not None and self.sha256 is None:
-            raise ValueError("a language model by path needs its `sha256`")
-        return self
 
 
 ALL = "all"  # every fallback of a recipe
@@ -126,7 +108,7 @@ class Recipe(Settings):
     blocklists: tuple[str, ...] = ()
     blocked_categories: CategoryLists | None = None
     documents: IngestSettings = Field(default_factory=IngestSettings)
-    language_model: LanguageModel = LanguageModel()
+    language_model: Model = ModelChoice(name="lid.176")
     classifiers: dict[ClassifierName, ClassifierEntry] = Field(
         default={}, description="models that score documents, by name; empty: there are none"
     )
@@ -303,8 +285,8 @@ class Recipe(Settings):
             f"snapshot {name}": (tier,) for name, tier in given.items() if tier is not None
         }
         if None in given.values():
-            graded, single = self.selection.tiers, self.selection.single_tier
-            return found | {"the selection": graded.all_names if graded else (single,)}
+            graded = self.selection.tiers
+            return found | {"the selection": graded.all_names if graded else (SINGLE_TIER,)}
         if self.selection.tiers is not None:
             raise ValueError("selection.tiers grades nothing: every source says its `tier` itself")
         return found
@@ -365,18 +347,20 @@ class Recipe(Settings):
 
     def named_models(self) -> list[tuple[str, str]]:
         """Return the models that settings take by name: (setting, name)."""
-        found: list[tuple[str, str | None]] = []
-        if self.language_model.path is None:
-            found.append(("language_model", self.language_model.model))
+        found: list[tuple[str, ModelChoice | None]] = [("language_model", self.language_model)]
+        found.append(("documents.extraction.model", self.documents.extraction.model))
         found += [(f"classifiers.{name}", each.model) for name, each in self.classifiers.items()]
         for name, entry in self.perplexity.models.items() if self.perplexity is not None else ():
             setting = f"perplexity.models.{name}"
-            found += [(setting, entry.model), (setting, entry.sentencepiece_model)]
-        folders = [need.partition(INSTALLED)[2] for need in self.signals.needs()]
-        found += [("signals.families", name) for name in folders]
+            found += [(setting, entry.model), (setting, entry.pieces)]
+        found += [
+            ("signals.families", family.model)
+            for family in self.signals.families
+            if isinstance(family, EmbeddingScore)
+        ]
         if self.suites and self.contamination.paraphrases is not None:
             found.append(("contamination.paraphrases", self.contamination.paraphrases.model))
-        return [(setting, model) for setting, model in found if model]
+        return [(setting, model.name) for setting, model in found if model and model.name]
 
     def scoring_families(self) -> tuple[SignalFamily, ...]:
         """Return the families that score documents, and those that score sentences."""
@@ -427,7 +411,7 @@ class Recipe(Settings):
         body["sources"] = [source.identity() for source in self.sources]
         body["documents"] = self.documents.identity()
         body["classifiers"] = {name: entry.identity() for name, entry in self.classifiers.items()}
-        del body["language_model"]["path"]
+        body["language_model"] = self.language_model.identity()
         body["eval_suites"] = [suite.identity() for suite in self.suites]  # not where they lie
         body["contamination"] = self.contamination.identity()
         body["clean_text"] = self.clean_text.identity()

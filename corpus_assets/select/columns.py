@@ -19,6 +19,7 @@ from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.rules import (
     ANY,
     CHARACTERS,
+    SINGLE_TIER,
     By,
     Condition,
     Cut,
@@ -240,7 +241,7 @@ class Columns:
     ) -> tuple[npt.NDArray[np.int16], tuple[str, ...]]:
         tiers = settings.tiers
         if tiers is None:
-            return np.zeros(self.n, dtype=np.int16), (settings.single_tier,)
+            return np.zeros(self.n, dtype=np.int16), (SINGLE_TIER,)
         values = self.numbers(tiers.signal)
         tier = np.full(self.n, len(tiers.names) - 1, dtype=np.int16)
         for k in range(len(tiers.names) - 2, -1, -1):

@@ -18,6 +18,7 @@ from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.schemas import bucket_names
 
 ANY = "*"
+SINGLE_TIER = "all"  # of everything, where a recipe has no tiers
 CHARACTERS = "n_chars"  # a column beside the signals, of every recipe
 
 By = Literal["language", "domain", "domain_language"]
@@ -43,8 +44,9 @@ class Bounds(Settings):
 class LanguageTable(Settings):
     """Bounds by language in a file (CSV, JSON or YAML), read when the recipe is loaded."""
 
-    file: str = Field(description="relative to the recipe's folder")
-    language: str = Field(default="language", description="column of a CSV that names languages")
+    file: str = Field(
+        description="relative to the recipe's folder; the column `language` of a CSV names languages"
+    )
     min: str = Field(default="min", description="column with the smallest values that pass")
     max: str = Field(default="max", description="column with the largest values that pass")
 
@@ -234,9 +236,6 @@ class CutoffSettings(Settings):
     min_documents: int = Field(
         default=50, ge=1, description="a language or domain with fewer uses the common value"
     )
-    domains: Domains = Field(
-        default=None, description="default: the domains of the rules that use it"
-    )
 
 
 class TierSettings(Settings):
@@ -326,22 +325,6 @@ class SelectionSettings(Settings):
     rules: tuple[Rule, ...] = ()
     cutoffs: dict[Name, CutoffSettings] = Field(default_factory=dict)
     tiers: TierSettings | None = None
-    single_tier: Name = Field(
-        default="all", description="the tier of everything where `tiers` is absent"
-    )
-    max_language_loss: float = Field(
-        default=0.5,
-        ge=0,
-        le=1,
-        description="share of a language's documents above which a check warns that one rule "
-        "drops too many of them; changes nothing of what comes out",
-    )
-
-    def identity(self) -> dict[str, Any]:
-        """Without the bound of a check, which judges what comes out."""
-        body = super().identity()
-        del body["max_language_loss"]
-        return body
 
     @model_validator(mode="after")
     def _names_fit_together(self) -> Self:
@@ -391,10 +374,7 @@ class SelectionSettings(Settings):
         return bool(self.cutoffs or (self.tiers is not None and self.tiers.shares is not None))
 
     def domains_of_cutoff(self, name: str) -> tuple[str, ...] | None:
-        """Where a cutoff is resolved: its own domains, or those of its rules; None is all."""
-        cutoff = self.cutoffs[name]
-        if cutoff.domains is not None:
-            return cutoff.domains
+        """Where a cutoff is resolved: in the domains of its rules; None is all."""
         users = [rule.domains for rule in self.rules if name in _cutoffs_of(rule)]
         if not users or any(domains is None for domains in users):
             return None

@@ -22,7 +22,6 @@ from corpus_assets.text.segment import DEFINITION
 __all__ = [
     "FILE",
     "FOLDER",
-    "INSTALLED",
     "CountsWords",
     "SignalFamily",
     "Spans",
@@ -35,9 +34,6 @@ __all__ = [
 
 FILE = "file:"
 """Begins the names in `SignalFamily.needs` that are paths of files, as the recipe writes them."""
-
-INSTALLED = "model://"
-"""Begins a path that is the name of an installed model."""
 
 
 class SignalFamily(Settings):

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tokenizers import Tokenizer
 
 from corpus_assets.core.errors import CorpusError, ModelError
-from corpus_assets.scrub.settings import FIELDS, ScrubSettings, find_by_rules
+from corpus_assets.scrub.settings import KINDS, ScrubSettings, find_by_rules
 from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
 from corpus_assets.shards.tokens import Encoder, one_thread
 from corpus_assets.text.batch import TextBatch
@@ -265,7 +265,7 @@ def _personal_data(
 
     Recognizers of other kinds are not asked: a first name is a fair token.
     """
-    kinds = set(FIELDS.values()).intersection(*(scrub.actions(domain) for domain in domains))
+    kinds = set(KINDS).intersection(*(scrub.actions(domain) for domain in domains))
     texts = [piece.decode("utf-8", errors="ignore") for piece in subject.spelled]
     batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
     found = find_by_rules(batch.data, batch.offsets, frozenset(kinds), scrub.regions(None))

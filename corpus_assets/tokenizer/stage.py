@@ -235,11 +235,8 @@ def _may_hold(recipe: Mapping[str, Any], name: str) -> str:
     train = recipe["tokenizer"].get("train")
     if train is None:
         return "no text of this corpus: it was trained elsewhere"
-    least = train.get("min_documents")
-    if least is None:
-        return "pieces of words that occur in the sample it was trained on, readable"
     return (
-        f"pieces of words that occur in {least} or more different texts of the sample it was "
+        f"pieces of words that occur in {train['min_documents']} or more different texts of the sample it was "
         "trained on, readable; nothing longer or rarer"
     )
 

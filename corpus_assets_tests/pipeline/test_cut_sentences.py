@@ -44,7 +44,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     sha256 = fasttext_file(
         path, {"toxic": RUDE, "other": KIND + [prose("f", i) for i in range(40)]}
     )
-    return {"pinned": str(path), "sha256": sha256}
+    return {"model": {"path": str(path), "sha256": sha256}}
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def changes(model: dict[str, str], *families: dict[str, Any], **cut: Any) -> dic
         "classifiers": {"rude": model},
         "signals": {"families": [*families, {"family": "gopher_quality"}]},
         "clean_text": {"sentences": [CUT | cut], "min_chars": 10},
-        "clusters": {"near": False},
+        "clusters": {"min_similarity": None},
     }
 
 

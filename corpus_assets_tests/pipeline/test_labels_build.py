@@ -148,7 +148,7 @@ def test_labels_of_one_source_are_learned_for_the_others(
                           "min_documents": 1},
             }
         },
-        "clusters": {"near": False},
+        "clusters": {"min_similarity": None},
         "selection.tiers": None,  # all of these texts have as many words
         "mixture.tiers": {"all": 1},
     }  # fmt: skip

@@ -19,7 +19,9 @@ from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.stages import classifier_training
 from corpus_assets.signals.stages.classifier_training import (
+    LIMITS,
     TrainedClassifier,
+    TrainLimits,
     TrainSettings,
     auc,
     train_classifier,
@@ -52,8 +54,10 @@ print(hashlib.sha256(train_classifier(good, poor, Classifier(), SMALL).model).he
 """
 
 
-def train(good: list[str], poor: list[str], settings: TrainSettings) -> TrainedClassifier:
-    return train_classifier(good, poor, Classifier(), settings)
+def train(
+    good: list[str], poor: list[str], settings: TrainSettings, limits: TrainLimits = LIMITS
+) -> TrainedClassifier:
+    return train_classifier(good, poor, Classifier(), settings, limits)
 
 
 def normalise_text(text: str, max_chars: int = 20_000) -> str:
@@ -136,7 +140,7 @@ def test_the_vocabulary_and_the_file_stay_bounded() -> None:
         [" ".join(f"{side}{draw.randrange(5_000)}" for _ in range(2_000)) for _ in range(40)]
         for side in "gp"
     )
-    trained = train(good, poor, TrainSettings(epochs=1, max_vocabulary=3_000))
+    trained = train(good, poor, TrainSettings(epochs=1), TrainLimits(max_vocabulary=3_000))
     assert trained.metrics["min_documents"] > 5
     assert len(trained.model) < 5_000_000
     assert trained.metrics["model_bytes"] == len(trained.model)
@@ -209,8 +213,9 @@ def test_as_good_as_fasttext_itself(tmp_path: Path) -> None:
         str(tmp_path / "lines.txt"), lr=0.5, dim=4, epoch=5, bucket=1_000, wordNgrams=2, verbose=0
     )
     right = sum(theirs.predict(text)[0][0] == "__label__positive" for text in good[150:])
-    settings = TrainSettings(bucket=1_000, dim=4, epochs=5, holdout_share=0.25)
-    assert train(good, poor, settings).metrics["recall"] >= right / 50 - 0.04
+    settings = TrainSettings(bucket=1_000, dim=4, epochs=5)
+    trained = train(good, poor, settings, TrainLimits(holdout_share=0.25))
+    assert trained.metrics["recall"] >= right / 50 - 0.04
 
 
 def test_a_word_of_few_texts_is_not_known_by_its_hash_either() -> None:

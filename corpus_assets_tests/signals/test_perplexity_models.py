@@ -78,12 +78,13 @@ def test_models_are_joined_into_one_file_in_the_order_of_names() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("{}", "one of `texts` to train on, `model` and `kenlm`"),
-        ("{texts: [a], kenlm: b, sha256: c}", "one of `texts` to train on, `model` and `kenlm`"),
-        ("{kenlm: b}", "`kenlm` and `sha256` go together"),
-        ("{texts: [a], sentencepiece: b, sentencepiece_sha256: c}", "goes with `kenlm`"),
-        ("{kenlm: b, sha256: c, sentencepiece: d}", "`sentencepiece_sha256` go together"),
-        ("{texts: [a], train: {order: 1}}", "greater than or equal to 2"),
+        ("{}", "either `texts` to train on, or `model`"),
+        ("{texts: [a], model: b}", "either `texts` to train on, or `model`"),
+        ("{model: {path: b}}", "a model by path needs its `sha256`"),
+        ("{model: {path: b, name: c, sha256: d}}", "set either `name` or `path`"),
+        ("{texts: [a], pieces: b}", "`pieces` goes with `model`"),
+        ("{model: b, where: {lang: de}}", "`where` goes with `texts`"),
+        ("{texts: [a], order: 1}", "greater than or equal to 2"),
     ],
 )
 def test_an_entry_that_makes_no_sense_is_refused(entry: str, message: str) -> None:
@@ -97,7 +98,7 @@ def test_where_files_lie_is_no_part_of_what_a_model_is() -> None:
             {
                 "models": {
                     "en": {"texts": [f"{folder}/en.jsonl"]},
-                    "de": {"kenlm": f"{folder}/de.bin", "sha256": "00"},
+                    "de": {"model": {"path": f"{folder}/de.bin", "sha256": "00"}},
                 }
             }
         )

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core import files
-from corpus_assets.core.errors import MissingInput, ModelError, RecipeError, SourceError
+from corpus_assets.core.errors import MissingInput, RecipeError, SourceError
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.schemas import SOURCE_LABELS
 from corpus_assets.core.stage import Calibration, Scope, Stage
@@ -164,16 +164,7 @@ def outside_classifiers(pipeline: SignalsPlanner) -> dict[str, tuple[Path, str]]
     for name, entry in pipeline.recipe.classifiers.items():
         need = f"{MODEL}{name}"
         if entry.model is not None:
-            found[need] = pipeline.model(entry.model, _key(name), entry.sha256, need)
-        elif entry.pinned is not None:
-            (path,) = pipeline.locations.files((entry.pinned,), f"{_key(name)}.pinned", need)
-            sha256 = pipeline.digest_of(path)
-            if sha256 != entry.sha256:
-                raise ModelError(
-                    f"{_key(name)}: {path} has SHA-256 {sha256}, the recipe says {entry.sha256}: "
-                    "fetch the file again, or correct the recipe"
-                )
-            found[need] = path, sha256
+            found[need] = pipeline.model(entry.model, _key(name), need)
     return found
 
 
@@ -426,9 +417,7 @@ def _may_hold(recipe: Mapping[str, Any], name: str) -> str:
             "how often words and pairs of words fall into each of some thousand hashed places; no "
             "text"
         )
-    least = recipe["classifiers"][name]["train"].get("min_documents")
-    if least is None:
-        return "every word of the texts it was trained on, readable, and how it weighs"
+    least = recipe["classifiers"][name]["train"]["min_documents"]
     return (
         f"64-bit hashes of words that occur in {least} or more of the texts it was trained on, and "
         "how they weigh; rarer words and runs of words as weights in hashed places; no spelling"

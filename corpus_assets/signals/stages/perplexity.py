@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core import files
-from corpus_assets.core.errors import ModelError, SourceError
+from corpus_assets.core.errors import SourceError
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
@@ -40,7 +40,7 @@ def plan_perplexity_model(pipeline: SignalsPlanner) -> list[Task]:
         texts = pipeline.locations.files(entry.texts, _key(name, "texts"))
         tasks.append(
             PERPLEXITY_MODEL.task(
-                {"name": name, "where": entry.where, "train": entry.train.identity()},
+                {"name": name, "where": entry.where, "order": entry.order},
                 extra_inputs={"texts": pipeline.digests_of(texts)},
                 params={"texts": [str(path) for path in texts]},
                 label=name,
@@ -106,28 +106,10 @@ def outside_files(pipeline: SignalsPlanner) -> dict[str, Path]:
 def _outside(pipeline: SignalsPlanner, name: str, entry: PerplexityModelEntry) -> dict[str, Path]:
     """Files of a KenLM model, each checked against its digest."""
     found: dict[str, Path] = {}
-    for suffix, key, named, stated, sha256 in (
-        ("", "kenlm", entry.model, entry.kenlm, entry.sha256),
-        (
-            PIECES,
-            "sentencepiece",
-            entry.sentencepiece_model,
-            entry.sentencepiece,
-            entry.sentencepiece_sha256,
-        ),
-    ):
-        need = MODEL + name + suffix
-        if named is not None:
-            found[need], _ = pipeline.model(named, _key(name, key), sha256, need)
-        if stated is None:
-            continue
-        (path,) = pipeline.locations.files((stated,), _key(name, key), need)
-        if pipeline.digest_of(path) != sha256:
-            raise ModelError(
-                f"{_key(name, key)}: {path} has SHA-256 {pipeline.digest_of(path)}, the recipe says "
-                f"{sha256}: fetch the file again, or correct the recipe"
-            )
-        found[need] = path
+    for suffix, key, model in (("", "model", entry.model), (PIECES, "pieces", entry.pieces)):
+        if model is not None:
+            need = MODEL + name + suffix
+            found[need], _ = pipeline.model(model, _key(name, key), need)
     return found
 
 
@@ -155,7 +137,7 @@ def run_perplexity_model(context: TaskContext) -> None:
             f"perplexity.models.{context.task.settings['name']}: no row of its texts has "
             f"{', '.join(f'{key}: {value}' for key, value in where.items()) or 'a text'}"
         )
-    settings = context.settings(NgramSettings, "train")
+    settings = NgramSettings(order=context.task.settings["order"])
     trained = train_model(context.task.settings["name"], texts, settings)
     context.write_bytes(files.PERPLEXITY_MODEL, trained.model)
     context.counts["documents_in"] = len(texts)

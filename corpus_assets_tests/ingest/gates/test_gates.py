@@ -180,7 +180,7 @@ def test_markup_is_refused_for_opt_outs_licences_and_absurdity() -> None:
     assert gate_page(lower, "unknown", settings) == ("licence_not_allowed", "unknown")
     meta = b'<meta name="robots" content="noai">'
     assert gate_page(meta + lower, "CC0-1.0", settings) == ("opted_out", "meta noai")
-    free = GateSettings(optout=OptOutSettings(meta=()))
+    free = GateSettings(optout=OptOutSettings(directives=()))
     assert gate_page(meta + lower, "unknown", free) is None
 
 
@@ -256,7 +256,7 @@ def test_the_site_s_other_files_are_opt_outs(tmp_path: Path) -> None:
     freed = change(payload=b'<META name="tdm-reservation" content="0">' + PAGE.payload)
     assert gate_site(PAGE, lists) == ("opted_out", "file tdmrep.json")
     assert gate_site(freed, lists) == ("opted_out", "file ai.txt")
-    ai_only = site_lists(tmp_path, ai=b"User-agent: *\nDisallow: *.html")
+    ai_only = site_lists(tmp_path / "ai", ai=b"User-agent: *\nDisallow: *.html")
     assert gate_site(change(content_type="text/plain"), ai_only) is None
     text = dataclasses.replace(PAGE, text="words", payload=b"", http_status=None)
     assert gate_site(text, ai_only) == ("opted_out", "file ai.txt")

@@ -73,7 +73,8 @@ def test_a_reservation_for_text_and_data_mining_is_honoured() -> None:
 def test_a_directive_for_one_agent_counts_as_the_policy_says(
     tags: list[str], agents: tuple[str, ...] | None, expected: str | None
 ) -> None:
-    assert header_opt_out(tags, "", OptOutSettings(agents=agents)) == expected
+    settings = DEFAULT if agents is None else OptOutSettings(agents=agents)
+    assert header_opt_out(tags, "", settings) == expected
 
 
 @pytest.mark.parametrize(

@@ -108,9 +108,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
                 *([{"family": "source_labels", "labels": ["named"]}] if has_labels else []),
             ]
         },
-        "perplexity": {"models": {"m": {"texts": ["good.jsonl"], "train": {"min_texts": 2}}}}
-        if has_model
-        else None,
+        "perplexity": {"models": {"m": {"texts": ["good.jsonl"]}}} if has_model else None,
         "classifiers": {"quality": learns} if keep == "best_quality" else {},
         "selection": {
             "rules": [
@@ -133,10 +131,9 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
         },
         "signatures": {"bands": bands, "rows_per_band": rows, "seed": draw.randrange(100)},
         "clusters": {
-            "scope": draw.choice(("per_snapshot", "all", "all", {"rolling": 1})),
+            "scope": draw.choice(("per_snapshot", "all", "all", 1)),
             "keep": keep,
             "min_similarity": draw.choice((0.6, 0.7, 0.7, 0.8)),
-            "max_rounds": draw.choice((1, 1, 2, 3)),
             "url": draw.random() < 0.9,
             "exact": draw.random() < 0.9,
         },
