@@ -129,7 +129,6 @@ MEANINGS = {
     "TokenizerSample.languages": "languages to take; null: all",
     "TokenizerSettings.split_pattern": "regular expression of pre-tokenization, after Llama 3",
     "TokenizerSettings.special_tokens": "ids 0, 1, ... in this order; those that end a document and fill a sample are among them",
-    "TokenizerSettings.min_frequency": "a pair seen less often is not merged",
     "ShardSettings.pack": "samples and packing",
     "ShardSettings.tokens_per_shard": "aimed at, with 4 characters a token assumed; sets the "
     "number of shards of a group",

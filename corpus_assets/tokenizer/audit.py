@@ -22,7 +22,12 @@ from corpus_assets.shards.tokens import Encoder, one_thread
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.tokenizer.probes import PROBES
 from corpus_assets.tokenizer.scripts import own_scripts
-from corpus_assets.tokenizer.settings import RESERVED, AuditSettings, TokenizerSettings
+from corpus_assets.tokenizer.settings import (
+    MIN_SCRIPT_SHARE,
+    RESERVED,
+    AuditSettings,
+    TokenizerSettings,
+)
 from corpus_assets.tokenizer.vocabulary import inspect, spell
 
 BATCH = 256
@@ -180,7 +185,7 @@ def audit(
         if training is not None
         else own_scripts(
             ((one.text, one.domain, one.language) for one in held_out),
-            usual.min_script_share,
+            MIN_SCRIPT_SHARE,
             usual.min_documents,
         )
     )

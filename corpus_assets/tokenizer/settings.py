@@ -14,6 +14,11 @@ MAX_RUN_CHARS = 128
 the longest piece. As long as the longest tokens in use, runs of spaces and of punctuation; what
 holds a letter is bounded by `max_token_chars`."""
 
+MIN_FREQUENCY = 2  # a pair seen less often is not merged
+MIN_SCRIPT_SHARE = 0.01
+"""The sample is written in a script that has this share of the letters in half of its texts of a
+domain and language, or in which this share of these texts mostly is."""
+
 LARGEST_OPEN = 128_000  # of a vocabulary whose size is left open
 
 RESERVED = "<|reserved_"
@@ -53,7 +58,6 @@ class TokenizerSettings(Settings):
     special_slots: int = Field(default=256, ge=2, le=4096)
     """Ids kept for special tokens: 0 up to this. A slot that `special_tokens` does not name is
     `<|reserved_ID|>`; a name added at the end of the list takes the next slot and moves no id."""
-    min_frequency: int = Field(default=2, ge=1)
     min_documents: int = Field(default=5, ge=1)
     """A token of more than one byte occurs in this many different texts of the sample, so that the
     vocabulary spells no part of a single document, such as a name, that may be taken down later."""
@@ -64,9 +68,6 @@ class TokenizerSettings(Settings):
     scripts: tuple[Annotated[str, AfterValidator(known_script)], ...] | None = None
     """Scripts whose letters are merged; those of others stay bytes. Null: those that the sample is
     written in."""
-    min_script_share: float = Field(default=0.01, ge=0, le=1)
-    """The sample is written in a script that has this share of the letters in half of its texts of
-    a domain and language, or in which this share of these texts mostly is; 0: in every script."""
 
     @model_validator(mode="after")
     def _room_for_all(self) -> "TokenizerSettings":

@@ -24,6 +24,7 @@ from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.tokenizer.audit import Passage, Training, audit, judged
 from corpus_assets.tokenizer.planner import TokenizerPlanner
 from corpus_assets.tokenizer.sample import (
+    MAX_DOCUMENT_CHARS,
     Ints,
     TokenizerSample,
     amounts,
@@ -33,7 +34,7 @@ from corpus_assets.tokenizer.sample import (
     sides,
 )
 from corpus_assets.tokenizer.scripts import own_scripts
-from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.settings import MIN_SCRIPT_SHARE, TokenizerSettings
 from corpus_assets.tokenizer.train import VERSION, load_pinned, train_tokenizer
 
 SAMPLE_ROWS = pa.schema(
@@ -102,7 +103,7 @@ def run_amounts(context: TaskContext) -> None:
     settings = context.settings(TokenizerSample, "sample")
     final = context.table("final", ["doc_id", "language", "text"])
     at = _places(context, final, settings)
-    counted = amounts(at, pc.utf8_length(final["text"]).to_numpy(), settings)
+    counted = amounts(at, pc.utf8_length(final["text"]).to_numpy())
     context.write_table(files.TOKENIZER_AMOUNTS, counted)
     count(context, final.num_rows, int((at >= 0).sum()))
 
@@ -127,7 +128,7 @@ def run_sample(context: TaskContext) -> None:
     trained, held_out = sides(_places(context, final, settings), drawn)
     picked = pa.array(np.flatnonzero(trained | held_out))
     rows = final.take(picked).combine_chunks()
-    cut = pc.utf8_slice_codeunits(rows["text"], 0, settings.max_document_chars)
+    cut = pc.utf8_slice_codeunits(rows["text"], 0, MAX_DOCUMENT_CHARS)
     columns = [
         rows["doc_id"],
         rows["domain"],
@@ -147,7 +148,7 @@ def run_tokenizer(context: TaskContext) -> None:
         asked = context.settings(TokenizerSettings, "train")
         texts = _TrainingTexts(context, names)
         scripts = asked.scripts or own_scripts(
-            _rows(context, names, False), asked.min_script_share, asked.min_documents
+            _rows(context, names, False), MIN_SCRIPT_SHARE, asked.min_documents
         )
         data = train_tokenizer(texts, asked, scripts, _sampled(context.json("draw")))
         training = Training(texts, scripts, asked.max_token_chars)
@@ -195,7 +196,7 @@ def _rows(
 def _places(context: TaskContext, final: pa.Table, settings: TokenizerSample) -> Ints:
     setting = context.task.settings
     doc_ids, languages = (final[name].to_pylist() for name in ("doc_id", "language"))
-    return places(doc_ids, languages, setting["domain"], settings, setting["seed"])
+    return places(doc_ids, languages, settings, setting["seed"])
 
 
 def audit_of(pipeline: TokenizerPlanner) -> dict[str, Any]:

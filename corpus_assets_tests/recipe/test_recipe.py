@@ -139,9 +139,9 @@ def test_the_demo_recipe_is_whole() -> None:
         ),
         ("language_model", {"path": "lid.bin"}, "language_model: a model by path needs its"),
         (
-            "tokenizer.sample.shares",
-            {"web": 2},
-            "tokenizer.sample.shares.web: Input should be less",
+            "tokenizer.sample.language_shares",
+            {"en": 2},
+            "tokenizer.sample.language_shares.en: Input should be less",
         ),
         ("tokenizer.pinned", "t.json", "tokenizer: set either `train` or `pinned`"),
         (
