@@ -7,7 +7,7 @@ from its file.
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from catalog.figures import counted
 from catalog.formats.manifest import Group
@@ -148,6 +148,13 @@ class Recipe(Settings):
     use_fallbacks: tuple[str, ...] = Field(
         default=(), description="names of fallbacks; `[all]`, or `--fallbacks`: all of them"
     )
+
+    @field_validator("signals")
+    @classmethod
+    def _read_as_classifiers_say(
+        cls, value: SignalSettings, said: ValidationInfo
+    ) -> SignalSettings:
+        return value.with_readings(said.data.get("classifiers", {}))
 
     @model_validator(mode="before")
     @classmethod
@@ -364,7 +371,7 @@ class Recipe(Settings):
 
     def scoring_families(self) -> tuple[SignalFamily, ...]:
         """Return the families that score documents, and those that score sentences."""
-        sentences = (cut.family() for cut in self.clean_text.sentences)
+        sentences = (cut.family(self.classifiers) for cut in self.clean_text.sentences)
         return (*self.signals.families, *sentences)
 
     def fallbacks_in_use(self) -> dict[str, str]:

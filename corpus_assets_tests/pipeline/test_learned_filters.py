@@ -88,13 +88,13 @@ def changes(folder: Path) -> dict[str, Any]:
             "negatives": ["quality/negatives.jsonl"],
             "train": small,
         },
-        "classifiers.ads": {"model": {"path": "ads.bin", "sha256": ads}},
+        "classifiers.ads": {"model": {"path": "ads.bin", "sha256": ads}, "text": "plain"},
         "signals.families": [
             {"family": "language"},
             {"family": "gopher_quality"},
             {"family": "classifier", "name": "quality"},
             {"family": "classifier", "name": "cited"},
-            {"family": "classifier", "name": "ads", "labels": {"ad": 1}, "text": "plain"},
+            {"family": "classifier", "name": "ads", "labels": {"ad": 1}},
             {"family": "ensemble", "scores": ["quality_score", "cited_score"], "buckets": 4},
         ],
         "selection.rules": [

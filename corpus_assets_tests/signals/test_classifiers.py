@@ -16,7 +16,7 @@ from corpus_assets.core.errors import ModelError, RecipeError
 from corpus_assets.models.fasttext_file import hash_word, load_model, parse_model
 from corpus_assets.models.fasttext_labels import label_scores
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.classifier import Classifier
+from corpus_assets.signals.classifier import Classifier, Reading
 from corpus_assets.signals.stages import classifier_training
 from corpus_assets.signals.stages.classifier_training import (
     LIMITS,
@@ -62,7 +62,7 @@ def train(
 
 def normalise_text(text: str, max_chars: int = 20_000) -> str:
     batch = TextBatch.from_arrow(pa.array([text], pa.large_string()))
-    return str(Classifier(max_chars=max_chars).read(batch).texts[0])
+    return str(Reading(max_chars=max_chars).read(batch).texts[0])
 
 
 def test_two_processes_train_the_same_bytes_whatever_the_order_and_hash_seed() -> None:
@@ -149,7 +149,7 @@ def test_the_vocabulary_and_the_file_stay_bounded() -> None:
 def test_long_texts_are_cut_alike_in_training_and_scoring() -> None:
     good, poor = examples()
     said = [f"{text} {'tail ' * 9}" for text in good]
-    cut = train_classifier(said, poor, Classifier(max_chars=60), SMALL)
+    cut = train_classifier(said, poor, Classifier().with_reading(Reading(max_chars=60)), SMALL)
     short = train_classifier([t[:60] for t in good], [t[:60] for t in poor], Classifier(), SMALL)
     assert cut.model == short.model
     assert normalise_text("abc def", max_chars=5) == "abc d"
@@ -261,22 +261,22 @@ def test_words_without_spaces_are_told_apart_where_asked_for() -> None:
     settings = TrainSettings(min_examples=5, epochs=10, dim=8, bucket=1_000, word_ngrams=1)
     found = {}
     for breaks in ("white_space", "segmented"):
-        family = Classifier(word_breaks=breaks)
+        family = Classifier().with_reading(Reading(word_breaks=breaks))
         made = train_classifier(
             sentences(fruit, 60, 0), sentences(tools, 60, 500), family, settings
         )
         found[breaks] = made.metrics["auc"]
     assert found["segmented"] == 1.0
     assert found["white_space"] < 0.9
-    assert "word_breaks" not in Classifier().identity()
-    assert Classifier(word_breaks="segmented").identity()["segmenter"].startswith("ICU")
+    assert "segmenter" not in Reading().identity()
+    assert Reading(word_breaks="segmented").identity()["segmenter"].startswith("ICU")
 
 
 def test_texts_with_spaces_are_read_alike_whatever_breaks_words() -> None:
     texts = ["Plain words, here.", "", "Zwei  Sätze.\nUnd mehr!", "mixed 中文 text"]
     batch = TextBatch.from_arrow(pa.array(["left out", *texts], pa.large_string()).slice(1))
     usual, apart = (
-        Classifier(word_breaks=breaks, text="plain").read(batch).texts.to_pylist()
+        Reading(word_breaks=breaks, text="plain").read(batch).texts.to_pylist()
         for breaks in ("white_space", "segmented")
     )
     assert usual == apart == texts

@@ -32,7 +32,7 @@ from corpus_assets.models.fasttext_file import (
 from corpus_assets.models.fasttext_labels import identify, label_scores
 from corpus_assets.models.fasttext_train import dump_model, train_rows
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.classifier import MODEL, NEGATIVE, POSITIVE, ReadsTexts
+from corpus_assets.signals.classifier import MODEL, NEGATIVE, POSITIVE, Reading, ReadsTexts
 
 VERSION = 3
 
@@ -171,8 +171,8 @@ def auc(good: Sequence[float], poor: Sequence[float]) -> float:
 def _distinct(texts: Sequence[str], family: ReadsTexts) -> set[str]:
     """One line a text; in plain text, words that fastText would obey are left out."""
     batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
-    lines = family.read(batch).texts.to_pylist()
-    if family.text == "plain":
+    lines = family.reading.read(batch).texts.to_pylist()
+    if family.reading.text == "plain":
         lines = [
             " ".join(w for w in line.replace("\0", " ").split() if not _is_obeyed(w))
             for line in lines
@@ -348,7 +348,7 @@ def _files(value: Any) -> Any:
 TrainingTexts = Annotated[TextFiles | SnapshotSample, BeforeValidator(_files)]
 
 
-class ClassifierEntry(Settings):
+class ClassifierEntry(Reading):
     """Train a classifier on positives and negatives, or take a fastText model."""
 
     positives: tuple[TrainingTexts, ...] = Field(
@@ -382,15 +382,14 @@ class ClassifierEntry(Settings):
         return self.model is None
 
     def identity(self) -> dict[str, Any]:
-        """Return what changes the model: never where something lies."""
+        """Return what changes the model or how it is asked: never where something lies."""
+        reading = super().identity()
         if self.model is not None:
-            return {"model": self.model.identity()}
+            return reading | {"model": self.model.identity()}
+        train = reading | {"train": self.train.identity()}
         if self.labels_from is not None:
-            return {"train": self.train.identity(), "labels_from": self.labels_from.identity()}
-        return {
-            "train": self.train.identity(),
-            **{side: [texts.identity() for texts in self.texts(side)] for side in SIDES},
-        }
+            return train | {"labels_from": self.labels_from.identity()}
+        return train | {side: [texts.identity() for texts in self.texts(side)] for side in SIDES}
 
     def texts(self, side: str) -> tuple[TextFiles | SnapshotSample, ...]:
         return self.positives if side == "positives" else self.negatives

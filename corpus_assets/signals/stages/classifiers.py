@@ -21,7 +21,7 @@ from corpus_assets.core.store import Output, local_checked
 from corpus_assets.core.task import Each, Task, TaskContext, count
 from corpus_assets.scrub.texts import sample_settings, scrubbed_sample
 from corpus_assets.signals.base import SignalFamily, TextBatch
-from corpus_assets.signals.classifier import MODEL, Classifier, Label, ReadsTexts
+from corpus_assets.signals.classifier import MODEL, Classifier, Label, Reading
 from corpus_assets.signals.ensemble import RANKS
 from corpus_assets.signals.importance import Importance, train_importance
 from corpus_assets.signals.imported import IMPORT, Imported, find_import
@@ -46,7 +46,6 @@ from corpus_assets.signals.stages.training_sample import (
     read_page_list,
     read_texts,
 )
-from corpus_assets.text.segment import DEFINITION
 
 NODE = files.CLASSIFIER.stage
 COLUMNS = ["doc_id", "url_key", "host", "text"]
@@ -113,8 +112,6 @@ def plan_classifiers(pipeline: SignalsPlanner) -> list[Task]:
             if isinstance(texts, TextFiles)
         }
         settings = {**entry.identity(), "name": name, "family": family.model_dump(mode="json")}
-        if family.word_breaks == "segmented":
-            settings["segmenter"] = DEFINITION
         tasks.append(
             CLASSIFIERS.task(
                 settings,
@@ -337,7 +334,7 @@ def run_classifiers(context: TaskContext) -> None:
         taught = train_labels(
             drawn["text"].to_pylist(),
             drawn["label"].to_pylist(),
-            _reading(settings),
+            _family(settings),
             context.settings(TrainSettings, "train"),
         )
         context.write_bytes(files.CLASSIFIER, taught.model)
@@ -345,8 +342,9 @@ def run_classifiers(context: TaskContext) -> None:
         context.notes["metrics"] = {settings["name"]: taught.metrics}
         return
     positives, negatives = (_texts(context, side) for side in SIDES)
-    if settings["family"]["family"] == "importance":
-        table = train_importance(positives, negatives, context.settings(Importance, "family"))
+    family = _family(settings)
+    if isinstance(family, Importance):
+        table = train_importance(positives, negatives, family)
         trained = TrainedClassifier(
             table, {"n_targets": len(positives), "n_raw": len(negatives), "model_bytes": len(table)}
         )
@@ -362,14 +360,17 @@ def _trained(context: TaskContext, positives: list[str], negatives: list[str]) -
     return train_classifier(
         positives,
         negatives,
-        _reading(settings),
+        _family(settings),
         context.settings(TrainSettings, "train"),
     )
 
 
-def _reading(settings: Mapping[str, Any]) -> ReadsTexts:
+def _family(settings: Mapping[str, Any]) -> Classifier | Importance:
+    """Return what scores with a classifier, as far as training asks it."""
     said = settings["family"]
-    return ReadsTexts(**{name: said[name] for name in ReadsTexts.model_fields if name in said})
+    is_importance = said["family"] == "importance"
+    family = Importance(**said) if is_importance else Classifier(name=said["name"])
+    return family.with_reading(Reading(**{key: settings[key] for key in Reading.model_fields}))
 
 
 def _texts(context: TaskContext, side: str) -> list[str]:

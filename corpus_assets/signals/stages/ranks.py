@@ -40,7 +40,7 @@ def plan_score_sample(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]
     before = families_for(pipeline.recipe.signals, wanted)
     shared, extra, params = signal_models(pipeline, before.needs())
     settings = {
-        "signals": before.model_dump(mode="json"),
+        "signals": before.plain(),
         "families": before.identity(),
         "columns": sorted(wanted),
         "max_documents": ensemble.max_documents,
@@ -109,7 +109,7 @@ def _makes_ranks(pipeline: SignalsPlanner, ensemble: Ensemble, snapshot: str) ->
 
 def run_score_sample(context: TaskContext) -> None:
     settings = context.task.settings
-    families = context.settings(SignalSettings, "signals")
+    families = SignalSettings.of_plain(context.task.settings["signals"])
     table = context.table("documents", families.document_columns())
     place = places(table["doc_id"], settings["seed"])
     rows = np.sort(np.argsort(place, kind="stable")[: settings["max_documents"]])

@@ -1,6 +1,6 @@
 """Which signals a recipe asks for, and what follows from that: columns, models, text steps."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Self, Union
 
 import pyarrow as pa
@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from corpus_assets.core.identity import Settings
 from corpus_assets.signals import FAMILIES, TextStep
 from corpus_assets.signals.base import CountsWords, SignalFamily, WordBreaks
+from corpus_assets.signals.classifier import Reading, ReadsTexts
 from corpus_assets.signals.ensemble import Ensemble
 
 if TYPE_CHECKING:
@@ -70,6 +71,29 @@ class SignalSettings(Settings):
     def only(self, families: Iterable[SignalFamily]) -> Self:
         """Return the same for some of the families."""
         return self.model_copy(update={"families": tuple(families)})
+
+    def with_readings(self, readings: Mapping[str, Reading]) -> Self:
+        """Return the same with how classifiers read texts, by their names."""
+        return self.only(
+            each.with_reading(readings[each.name])
+            if isinstance(each, ReadsTexts) and each.name in readings
+            else each
+            for each in self.families
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """Return all of it for a task: settings, and how classifiers read texts."""
+        readings = {
+            each.name: each.reading.model_dump(mode="json")
+            for each in self.families
+            if isinstance(each, ReadsTexts)
+        }
+        return {"settings": self.model_dump(mode="json"), "readings": readings}
+
+    @classmethod
+    def of_plain(cls, plain: Mapping[str, Any]) -> Self:
+        readings = {name: Reading(**said) for name, said in plain["readings"].items()}
+        return cls.model_validate(plain["settings"]).with_readings(readings)
 
     def text_steps(self) -> tuple[TextStep, ...]:
         """Return the families that rewrite text, in order."""
