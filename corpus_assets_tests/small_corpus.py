@@ -182,8 +182,7 @@ classifiers:
     negatives: [quality/negatives.jsonl]
     train: {epochs: 60, dim: 8, bucket: 1000}
 perplexity:
-  models:
-    good: {texts: [quality/positives.jsonl]}
+  good: {texts: [quality/positives.jsonl]}
 signals:
   families:
     - {family: language}

@@ -99,7 +99,7 @@ def add(
     entry, crawl = book.crawl_source(source)
     wanted = make_entry(book, entry, name, snapshot, files)
     with OpenPlace(crawl, book.locations) as crawls:
-        paths = crawls.paths(name, crawl.kind)
+        paths = crawls.paths(name, entry.format)
     taken = len(choose(paths, files or crawl.number_of_files(wanted.snapshot), book.recipe.seed))
     book.with_snapshot(wanted)
     add_snapshot(book.store, book.recipe.name, wanted)

@@ -22,8 +22,8 @@ from corpus_assets.core.task import spread
 from corpus_assets.dedup.oracle import compare_with_datasketch
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
-from corpus_assets.recipe.recipe import Bounds
 from corpus_assets.select import losses as by_language
+from corpus_assets.select.rules import Bounds
 from corpus_assets.tokenizer.stage import audit_of
 
 SCHEMA_PARTS = 256
@@ -114,8 +114,9 @@ def _survival(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     stated = pipeline.recipe.survival.items()
     bounds = next((bounds for asset, bounds in stated if asset == report.asset), Bounds())
     share = report.survival
-    inside = bounds.min <= share <= bounds.max or not report.documents_in
-    message = f"{share:.1%} survive; expected {bounds.min:.0%} to {bounds.max:.0%}"
+    low, high = bounds.min or 0.0, 1.0 if bounds.max is None else bounds.max
+    inside = low <= share <= high or not report.documents_in
+    message = f"{share:.1%} survive; expected {low:.0%} to {high:.0%}"
     return CheckOutcome("survival", inside, message, True, {"survival": round(share, 4)})
 
 

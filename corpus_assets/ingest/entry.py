@@ -82,8 +82,12 @@ class SourceEntry(SourceSpec):
                 raise ValueError(f"{key} names {strange[0]}, which is not among the snapshots")
         if self.crawl is None:
             return self
-        if self.format not in ("warc", self.crawl.kind):
-            raise ValueError(f"source {self.name}: a crawl of {self.crawl.kind} has that format")
+        if self.format not in ("warc", "wet"):
+            raise ValueError(
+                f"source {self.name}: a crawl has the format warc, or wet for plain text"
+            )
+        if self.crawl.index is not None and self.format != "warc":
+            raise ValueError("index: the columnar index is about WARC files; leave it out for wet")
         unknown = sorted(set(self.crawl.files_of) - set(self.snapshots))
         if unknown:
             raise ValueError(f"crawl.files_of names {unknown[0]}, which is not among the snapshots")

@@ -125,11 +125,11 @@ def _list_crawl(
     tell: OnProgress | None,
 ) -> SnapshotFiles:
     crawl, number = source.snapshots[snapshot], settings.number_of_files(snapshot)
-    location = _crawl_location(settings, crawl, number, recipe.seed)
+    location = _crawl_location(settings, source.format, crawl, number, recipe.seed)
     if known is not None and known.location == location:
         return known
     with OpenPlace(settings, locations) as place:
-        paths = choose(place.paths(crawl, settings.kind), number, recipe.seed)
+        paths = choose(place.paths(crawl, source.format), number, recipe.seed)
         files = place.pin(paths, tell)
         robots = _robots(place, crawl, paths) if settings.robots else []
         indexes: tuple[Output, ...] = ()
@@ -145,9 +145,11 @@ def _robots(place: CrawlPlace, crawl: str, paths: list[str]) -> list[SourceFile]
     return place.pin([path for path in wanted if path in listed])
 
 
-def _crawl_location(settings: CrawlSettings, crawl: str, files: int | None, seed: int) -> str:
+def _crawl_location(
+    settings: CrawlSettings, listed: str, crawl: str, files: int | None, seed: int
+) -> str:
     """Where and how a crawl's list was made: another answer asks the server again."""
-    how: dict[str, Any] = {"kind": settings.kind, "robots": settings.robots, "seed": seed}
+    how: dict[str, Any] = {"kind": listed, "robots": settings.robots, "seed": seed}
     how["files"] = files
     if settings.index is not None:
         how["index"] = settings.index.location

@@ -112,11 +112,11 @@ def discover(
             if crawl in have:
                 continue
             tell(f"looking at {crawl}")
-            problem = _problem(book, place, settings, _entry(source, crawl))
+            problem = _problem(book, place, settings, _entry(source, crawl), source.format)
             if problem is not None:
                 tell(problem)
                 continue
-            paths = place.paths(crawl, settings.kind)
+            paths = place.paths(crawl, source.format)
             taken = choose(paths, settings.number_of_files(crawl), book.recipe.seed)
             size = sum(file.size for file in place.pin(taken)) if sizes else None
             found.append(NewCrawl(source.name, crawl, len(paths), len(taken), size))
@@ -146,7 +146,7 @@ def follow(book: Book, tell: Callable[[str], None]) -> list[AddedSnapshot]:
                     tell(f"skipped {crawl}: it was removed; `corpus snapshots add` adds it again")
                     continue
                 entry = _entry(source, crawl)
-                problem = _problem(book, place, settings, entry)
+                problem = _problem(book, place, settings, entry, source.format)
                 if problem is not None:
                     tell(problem)
                     continue
@@ -160,10 +160,10 @@ def _entry(source: SourceEntry, crawl: str) -> AddedSnapshot:
 
 
 def _problem(
-    book: Book, place: CrawlPlace, settings: CrawlSettings, entry: AddedSnapshot
+    book: Book, place: CrawlPlace, settings: CrawlSettings, entry: AddedSnapshot, listed_as: str
 ) -> str | None:
     """Explain why a crawl cannot be taken, or return None; nothing is stored."""
-    for listed in (settings.kind, *(("robotstxt",) if settings.robots else ())):
+    for listed in (listed_as, *(("robotstxt",) if settings.robots else ())):
         problem = place.problem_of(entry.crawl, listed)
         if problem is not None:
             return f"skipped {entry.crawl}: {problem}"

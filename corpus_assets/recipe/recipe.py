@@ -5,7 +5,7 @@ from its file.
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -29,7 +29,7 @@ from corpus_assets.recipe.operations import (
     TakedownSettings,
 )
 from corpus_assets.select.groups import GroupBy, values_of
-from corpus_assets.select.rules import SINGLE_TIER, SelectionSettings
+from corpus_assets.select.rules import SINGLE_TIER, Bounds, SelectionSettings
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
 from corpus_assets.shards.settings import NARROW_IDS, PackSettings
 from corpus_assets.signals.base import SignalFamily
@@ -37,14 +37,12 @@ from corpus_assets.signals.classifier import Name as ClassifierName
 from corpus_assets.signals.embedding_score import EmbeddingScore
 from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.page_notes import PageNotes
-from corpus_assets.signals.perplexity import MODEL
+from corpus_assets.signals.perplexity import ModelName
 from corpus_assets.signals.source_labels import SourceLabels
 from corpus_assets.signals.stages.classifier_training import ClassifierEntry, check_classifiers
-from corpus_assets.signals.stages.perplexity_training import PerplexitySettings
+from corpus_assets.signals.stages.perplexity_training import PerplexityModelEntry, check_models
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.tokenizer.settings import TokenizerEntry
-
-Share = Annotated[float, Field(ge=0, le=1)]
 
 DroppingAsset = Literal["documents", "selection", "clusters", "contamination", "clean_text"]
 
@@ -82,19 +80,6 @@ class ShardSettings(Settings):
     )
 
 
-class Bounds(Settings):
-    """Survival of a stage that is worth a warning outside these shares."""
-
-    min: Share = 0.0
-    max: Share = 1.0
-
-    @model_validator(mode="after")
-    def _in_order(self) -> "Bounds":
-        if self.min > self.max:
-            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
-        return self
-
-
 SHOWN_FILES = 5
 
 
@@ -112,7 +97,9 @@ class Recipe(Settings):
     classifiers: dict[ClassifierName, ClassifierEntry] = Field(
         default={}, description="models that score documents, by name; empty: there are none"
     )
-    perplexity: PerplexitySettings | None = None
+    perplexity: dict[ModelName, PerplexityModelEntry] = Field(
+        default={}, description="language models for perplexity, by name, often of languages"
+    )
     signals: SignalSettings
     selection: SelectionSettings
     signatures: SignatureSettings = SignatureSettings()
@@ -124,7 +111,10 @@ class Recipe(Settings):
     tokenizer: TokenizerEntry
     shards: ShardSettings = ShardSettings()
     mixture: MixtureSettings
-    survival: dict[DroppingAsset, Bounds] = Field(default={})
+    survival: dict[DroppingAsset, Bounds] = Field(
+        default={},
+        description="by stage: shares of surviving documents, 0 to 1, outside which a check warns",
+    )
     drift: DriftSettings = DriftSettings()
     gate: GateSettings = Field(
         default=GateSettings(),
@@ -236,10 +226,7 @@ class Recipe(Settings):
         self.mixture.check_held_back(bool(self.training_benchmarks))
         scoring = [need for family in self.scoring_families() for need in family.needs()]
         check_classifiers(self.classifiers, scoring, names)
-        if self.perplexity is not None:
-            self.perplexity.check_needs(self.signals.needs())
-        elif any(need.startswith(MODEL) for need in self.signals.needs()):
-            raise ValueError("perplexity: a signal family needs it; list its models")
+        check_models(self.perplexity, self.signals.needs())
         for whose, tiers in self._tiers().items():
             known = self.mixture.weights("tier")
             unrated = [tier for tier in tiers if tier not in known]
@@ -251,6 +238,15 @@ class Recipe(Settings):
         self._check_conditions()
         self._check_labels()
         return self
+
+    @field_validator("survival")
+    @classmethod
+    def _are_shares(cls, value: dict[DroppingAsset, Bounds]) -> dict[DroppingAsset, Bounds]:
+        for asset, bounds in value.items():
+            for end in (bounds.min, bounds.max):
+                if end is not None and not 0 <= end <= 1:
+                    raise ValueError(f"{asset}: {end:g} is no share; write one from 0 to 1")
+        return value
 
     def _check_labels(self) -> None:
         """Refuse labels that no source gives, and an import that is not named by its digest."""
@@ -357,8 +353,8 @@ class Recipe(Settings):
         found: list[tuple[str, ModelChoice | None]] = [("language_model", self.language_model)]
         found.append(("documents.extraction.model", self.documents.extraction.model))
         found += [(f"classifiers.{name}", each.model) for name, each in self.classifiers.items()]
-        for name, entry in self.perplexity.models.items() if self.perplexity is not None else ():
-            setting = f"perplexity.models.{name}"
+        for name, entry in self.perplexity.items():
+            setting = f"perplexity.{name}"
             found += [(setting, entry.model), (setting, entry.pieces)]
         found += [
             ("signals.families", family.model)
@@ -423,9 +419,7 @@ class Recipe(Settings):
         body["contamination"] = self.contamination.identity()
         body["clean_text"] = self.clean_text.identity()
         body["clean_text"]["text_hashes"] = [e.form for e in self.clean_text.text_hashes]
-        del body["perplexity"]
-        if self.perplexity is not None:
-            body["perplexity"] = self.perplexity.identity()
+        body["perplexity"] = {name: entry.identity() for name, entry in self.perplexity.items()}
         if self.blocked_categories is not None:  # where the lists lie is not identity
             body["blocked_categories"] = list(self.blocked_categories.categories)
         return body

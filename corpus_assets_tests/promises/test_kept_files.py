@@ -107,14 +107,12 @@ def _make_recipe(data: Path, folder: Path) -> Path:
     _install("named-scorer", folder / "model")
     _install("named-kenlm", folder / "model" / "words.txt")
     recipe["classifiers"]["french"] = {"model": "named-lid"}
-    recipe["perplexity"]["models"]["named"] = {
+    recipe["perplexity"]["named"] = {
         "model": "named-kenlm",
         "pieces": "named-kenlm",
     }
     kenlm = _write(folder / "models/other.bin", b"not read by any family")
-    recipe["perplexity"]["models"]["other"] = {
-        "model": {"path": "models/other.bin", "sha256": kenlm}
-    }
+    recipe["perplexity"]["other"] = {"model": {"path": "models/other.bin", "sha256": kenlm}}
     recipe["signals"]["families"] += [
         {"family": "bad_words", "word_lists": ["words/rude.txt"]},
         {"family": "classifier", "name": "english", "labels": {"en": 1.0}},

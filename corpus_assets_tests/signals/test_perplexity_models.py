@@ -11,7 +11,6 @@ from corpus_assets.models.ngram_file import parse_models
 from corpus_assets.signals.stages.perplexity_training import (
     NgramSettings,
     PerplexityModelEntry,
-    PerplexitySettings,
     join_models,
     train_model,
 )
@@ -61,7 +60,7 @@ def test_metrics_say_how_the_model_did_on_texts_it_never_saw() -> None:
 
 
 def test_too_few_texts_are_refused_with_the_key_of_the_model() -> None:
-    with pytest.raises(RecipeError, match=r"perplexity.models.de: 3 distinct texts, needed: 10"):
+    with pytest.raises(RecipeError, match=r"perplexity.de: 3 distinct texts, needed: 10"):
         train_model("de", ["a", "b", "c", "c", " "], NgramSettings())
 
 
@@ -93,14 +92,11 @@ def test_an_entry_that_makes_no_sense_is_refused(entry: str, message: str) -> No
 
 
 def test_where_files_lie_is_no_part_of_what_a_model_is() -> None:
-    def settings(folder: str) -> PerplexitySettings:
-        return PerplexitySettings.model_validate(
-            {
-                "models": {
-                    "en": {"texts": [f"{folder}/en.jsonl"]},
-                    "de": {"model": {"path": f"{folder}/de.bin", "sha256": "00"}},
-                }
-            }
-        )
+    def entries(folder: str) -> list[object]:
+        said = [
+            {"texts": [f"{folder}/en.jsonl"]},
+            {"model": {"path": f"{folder}/de.bin", "sha256": "00"}},
+        ]
+        return [PerplexityModelEntry.model_validate(entry).identity() for entry in said]
 
-    assert settings("here").identity() == settings("there").identity()
+    assert entries("here") == entries("there")

@@ -6,7 +6,7 @@ Which files is identity; where they lie and whether new crawls are looked for is
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from corpus_assets.core.identity import Settings
 
@@ -44,7 +44,6 @@ class CrawlSettings(Settings):
         default=COMMON_CRAWL,
         description="https://, s3://bucket/ or a folder with `crawl-data/` in it",
     )
-    kind: Literal["warc", "wet"] = Field(default="warc", description="pages, or their plain text")
     files: Files | None = Field(
         default=None, description="files of each crawl; more contain fewer; null: all"
     )
@@ -73,14 +72,8 @@ class CrawlSettings(Settings):
             raise ValueError("an address without user, query and fragment, ending in /")
         return value if value.endswith("/") else f"{value}/"
 
-    @model_validator(mode="after")
-    def _consistent(self) -> "CrawlSettings":
-        if self.index is not None and self.kind != "warc":
-            raise ValueError("index: the columnar index is about WARC files; leave it out for wet")
-        return self
-
     def identity(self) -> dict[str, Any]:
-        body = self.model_dump(mode="json", include={"kind", "files", "files_of", "robots"})
+        body = self.model_dump(mode="json", include={"files", "files_of", "robots"})
         body["index"] = None if self.index is None else self.index.identity()
         return body
 

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
 from corpus_assets.signals.base import TextBatch, share
 from corpus_assets.signals.kernels.word_boundaries import plain_words
@@ -21,6 +20,9 @@ COUNTED = (
     "likes", "shares", "comments", "retweets", "reposts", "quotes", "bookmarks", "upvotes",
     "downvotes", "downloads", "views", "followers",
 )  # fmt: skip
+MAX_UPPERCASE_SHARE = 0.5  # capital letters of a line that stays
+MAX_DIGIT_SHARE = 0.999999
+MIN_WORDS = 2
 PHRASES = ("items in cart",)  # cut out of short lines, whatever their case
 LAST_PHRASES = ("Read more...",)  # the same, at the end of a line
 FIRST_PHRASES = ("Sign-in",)  # the same, at its beginning
@@ -31,9 +33,9 @@ REASONS = ("uppercase", "digit", "counter", "short")
 class DCLMLines(TextStep):
     """Cuts out lines of capitals, of digits, counters and single words, and phrases of menus.
 
-    A line goes, for the first of these that holds: more than `max_uppercase_share` of its
-    characters are capital letters; more than `max_digit_share` are digits; it is a number and what a
-    counter counts ("1.2k views"); it has fewer than `min_words`. Of lines of at most
+    A line goes, for the first of these that holds: more than half of its
+    characters are capital letters; all are digits; it is a number and what a
+    counter counts ("1.2k views"); it has a single word. Of lines of at most
     10 words, phrases of menus are cut out, some of them only at the end or the beginning; a line that was nothing else goes. Empty lines stay, white
     space at the text's ends goes.
 
@@ -49,13 +51,6 @@ class DCLMLines(TextStep):
     version: ClassVar[int] = 2
 
     family: Literal["dclm_lines"] = "dclm_lines"
-    max_uppercase_share: float = Field(
-        default=0.5, ge=0, le=1, description="capital letters of a line that stays"
-    )
-    max_digit_share: float = Field(
-        default=0.999999, ge=0, le=1, description="digits of a line that stays"
-    )
-    min_words: int = Field(default=2, ge=0, description="fewest words of a line that stays")
 
     def columns(self) -> dict[str, pa.DataType]:
         return {
@@ -91,10 +86,10 @@ class DCLMLines(TextStep):
         """The number in `REASONS` of why each line goes, -1 where it stays."""
         either = "|".join(map(re.escape, COUNTED))
         failed = (
-            lines.matches(r"\p{Lu}") > self.max_uppercase_share * lines.chars,
-            lines.matches(r"\p{Nd}") > self.max_digit_share * lines.chars,
+            lines.matches(r"\p{Lu}") > MAX_UPPERCASE_SHARE * lines.chars,
+            lines.matches(r"\p{Nd}") > MAX_DIGIT_SHARE * lines.chars,
             lines.are(rf"^\W*\d[\d.,]*[kmb]?\s+(?:{either})\W*$"),
-            lines.words < self.min_words,
+            lines.words < MIN_WORDS,
         )
         verdicts = np.full(lines.count, -1, dtype=np.int8)
         for number in reversed(range(len(REASONS))):

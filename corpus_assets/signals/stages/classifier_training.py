@@ -20,7 +20,7 @@ import pyarrow as pa
 from pydantic import BeforeValidator, Field, model_validator
 
 from corpus_assets.core.errors import ModelError, RecipeError
-from corpus_assets.core.identity import Settings, is_absent, keyed_hash
+from corpus_assets.core.identity import Settings, keyed_hash
 from corpus_assets.core.model_choice import Model
 from corpus_assets.models.fasttext_file import (
     END_OF_LINE,
@@ -332,15 +332,6 @@ class SnapshotSample(Settings):
         return body
 
 
-class LabelSample(SnapshotSample):
-    """Documents that have a label already, by their source or by an import."""
-
-    signal: str = Field(
-        description="label of the family `source_labels` or `imported`, a struct's member as "
-        "`name.member`; documents without one are not drawn"
-    )
-
-
 def _files(value: Any) -> Any:
     return {"files": [value]} if isinstance(value, str) else value
 
@@ -355,10 +346,14 @@ class ClassifierEntry(Reading):
         default=(), description="what it looks for: files, or samples of snapshots"
     )
     negatives: tuple[TrainingTexts, ...] = Field(default=(), description="counterexamples to those")
-    labels_from: LabelSample | None = Field(
+    labels_from: str | None = Field(
         default=None,
-        exclude_if=is_absent,
-        description="instead: labels of documents, to be learned for those that have none",
+        description="instead: a label of documents (by the family `source_labels` or `imported`, a "
+        "struct's member as `name.member`), to be learned for those that have none",
+    )
+    documents: SnapshotSample | None = Field(
+        default=None,
+        description="where `labels_from` learns; those without the label are not drawn",
     )
     train: TrainSettings = Field(default=TrainSettings(), description="how it is trained")
     model: Model | None = Field(
@@ -368,11 +363,13 @@ class ClassifierEntry(Reading):
     @model_validator(mode="after")
     def _one_way(self) -> "ClassifierEntry":
         if not self.is_trained:
-            if self.positives or self.negatives or self.labels_from:
+            if self.positives or self.negatives or self.labels_from or self.documents:
                 raise ValueError("set either `model`, or `positives` and `negatives`")
         elif self.labels_from is not None:
             if self.positives or self.negatives:
                 raise ValueError("set either `labels_from` or `positives` and `negatives`")
+            if self.documents is None:
+                raise ValueError("`labels_from` needs `documents` to learn from")
         elif not self.positives or not self.negatives:
             raise ValueError("set `positives` and `negatives`, or `model`")
         return self
@@ -388,7 +385,8 @@ class ClassifierEntry(Reading):
             return reading | {"model": self.model.identity()}
         train = reading | {"train": self.train.identity()}
         if self.labels_from is not None:
-            return train | {"labels_from": self.labels_from.identity()}
+            documents = self.documents.identity() if self.documents else None
+            return train | {"labels_from": self.labels_from, "documents": documents}
         return train | {side: [texts.identity() for texts in self.texts(side)] for side in SIDES}
 
     def texts(self, side: str) -> tuple[TextFiles | SnapshotSample, ...]:
@@ -396,8 +394,8 @@ class ClassifierEntry(Reading):
 
     def samples(self) -> list[tuple[str, int, SnapshotSample]]:
         """(side, place, sample) of every sample of snapshots, in a fixed order."""
-        if self.labels_from is not None:
-            return [(LABELLED, 0, self.labels_from)]
+        if self.documents is not None:
+            return [(LABELLED, 0, self.documents)]
         return [
             (side, place, texts)
             for side in SIDES

@@ -31,7 +31,6 @@ from corpus_assets.signals.stages.classifier_training import (
     SIDES,
     VERSION,
     ClassifierEntry,
-    LabelSample,
     SnapshotSample,
     TextFiles,
     TrainedClassifier,
@@ -60,7 +59,7 @@ def plan_sample(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]:
             name,
             {"max_documents": sample.max_documents, "languages": sample.languages}
             | {"seed": pipeline.recipe.seed}
-            | _label_settings(pipeline, name, sample)
+            | _label_settings(pipeline, name)
             | sample_settings(pipeline, snapshot),
             _sample_digests(pipeline, name, sample),
             _sample_params(pipeline, name, sample),
@@ -80,16 +79,16 @@ def plan_sample(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]:
     return Each(task, range(len(drawn) * len(documents)))
 
 
-def _label_settings(pipeline: SignalsPlanner, name: str, sample: SnapshotSample) -> dict[str, Any]:
-    """Return the signal that a sample takes labels from, and the family that gives it."""
-    if not isinstance(sample, LabelSample):
+def _label_settings(pipeline: SignalsPlanner, name: str) -> dict[str, Any]:
+    """Return the signal that a classifier's sample takes labels from, and the family that gives it."""
+    signal = pipeline.recipe.classifiers[name].labels_from
+    if signal is None:
         return {}
-    family = _labelling(pipeline, name, sample)
-    return {"signal": sample.signal, "family": family.identity()}
+    return {"signal": signal, "family": _labelling(pipeline, name, signal).identity()}
 
 
-def _labelling(pipeline: SignalsPlanner, name: str, sample: LabelSample) -> Imported | SourceLabels:
-    column = sample.signal.partition(".")[0]
+def _labelling(pipeline: SignalsPlanner, name: str, signal: str) -> Imported | SourceLabels:
+    column = signal.partition(".")[0]
     for family in pipeline.recipe.signals.families:
         if isinstance(family, Imported | SourceLabels) and column in family.columns():
             return family
@@ -238,8 +237,9 @@ def _sample_digests(pipeline: SignalsPlanner, name: str, sample: SnapshotSample)
         digests["urls"] = pipeline.digests_of(_lists(pipeline, name, sample))
     if sample.languages is not None:
         digests["lid"] = pipeline.language_model()[1]
-    if isinstance(sample, LabelSample):
-        for need in _labelling(pipeline, name, sample).needs():
+    signal = pipeline.recipe.classifiers[name].labels_from
+    if signal is not None:
+        for need in _labelling(pipeline, name, signal).needs():
             digests[need] = need.removeprefix(IMPORT)
     return digests
 
@@ -250,8 +250,9 @@ def _sample_params(pipeline: SignalsPlanner, name: str, sample: SnapshotSample) 
         params["urls"] = [str(path) for path in _lists(pipeline, name, sample)]
     if sample.languages is not None:
         params["lid"] = str(pipeline.language_model()[0])
-    if isinstance(sample, LabelSample):
-        for need in _labelling(pipeline, name, sample).needs():
+    signal = pipeline.recipe.classifiers[name].labels_from
+    if signal is not None:
+        for need in _labelling(pipeline, name, signal).needs():
             kept = find_import(pipeline.store, need.removeprefix(IMPORT))
             params["import"] = [need, kept.path, kept.now]
     return params
@@ -330,7 +331,7 @@ def run_classifiers(context: TaskContext) -> None:
     settings = context.task.settings
     if "labels_from" in settings:
         tables = context.tables(context.names(f"{LABELLED}/"))
-        drawn = first_drawn(tables, settings["labels_from"]["max_documents"])
+        drawn = first_drawn(tables, settings["documents"]["max_documents"])
         taught = train_labels(
             drawn["text"].to_pylist(),
             drawn["label"].to_pylist(),

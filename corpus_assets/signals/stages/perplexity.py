@@ -6,7 +6,6 @@ their digests.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,8 +27,6 @@ from corpus_assets.signals.stages.perplexity_training import (
 )
 from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.training_sample import read_texts
-
-NO_ENTRIES: dict[str, PerplexityModelEntry] = {}
 
 
 def plan_perplexity_model(pipeline: SignalsPlanner) -> list[Task]:
@@ -70,7 +67,7 @@ def model_inputs(
     for need in needs:
         if not need.startswith(MODEL):
             continue
-        entry = _entries(pipeline)[need.removeprefix(MODEL)]
+        entry = pipeline.recipe.perplexity[need.removeprefix(MODEL)]
         if entry.is_trained:
             shared[need] = pipeline.calibration(files.PERPLEXITY_MODELS)
         for name, path in _outside(pipeline, need.removeprefix(MODEL), entry).items():
@@ -98,7 +95,7 @@ def outside_files(pipeline: SignalsPlanner) -> dict[str, Path]:
     """The files of those models, by the names that signals need."""
     return {
         name: path
-        for model, entry in _entries(pipeline).items()
+        for model, entry in pipeline.recipe.perplexity.items()
         for name, path in _outside(pipeline, model, entry).items()
     }
 
@@ -113,17 +110,12 @@ def _outside(pipeline: SignalsPlanner, name: str, entry: PerplexityModelEntry) -
     return found
 
 
-def _entries(pipeline: SignalsPlanner) -> dict[str, PerplexityModelEntry]:
-    settings: Any = pipeline.recipe.perplexity
-    return NO_ENTRIES if settings is None else settings.models
-
-
 def _trained(pipeline: SignalsPlanner) -> dict[str, PerplexityModelEntry]:
-    return {name: entry for name, entry in _entries(pipeline).items() if entry.is_trained}
+    return {name: entry for name, entry in pipeline.recipe.perplexity.items() if entry.is_trained}
 
 
 def _key(name: str, key: str) -> str:
-    return f"perplexity.models.{name}.{key}"
+    return f"perplexity.{name}.{key}"
 
 
 def run_perplexity_model(context: TaskContext) -> None:
@@ -134,7 +126,7 @@ def run_perplexity_model(context: TaskContext) -> None:
         texts += _read_parquet(path, where) if is_parquet else read_texts([path], where)
     if not texts:
         raise SourceError(
-            f"perplexity.models.{context.task.settings['name']}: no row of its texts has "
+            f"perplexity.{context.task.settings['name']}: no row of its texts has "
             f"{', '.join(f'{key}: {value}' for key, value in where.items()) or 'a text'}"
         )
     settings = NgramSettings(order=context.task.settings["order"])

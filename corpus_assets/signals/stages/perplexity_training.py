@@ -10,7 +10,7 @@ lock. It is a function of the set of texts, in whatever order they come.
 Training takes about 50 bytes of memory and 0.4 microseconds a character at order 4.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -28,7 +28,7 @@ from corpus_assets.models.ngram_file import NgramModel, dump_models, parse_model
 from corpus_assets.models.ngram_perplexity import perplexities
 from corpus_assets.models.ngram_score import BOUNDARY, EDGE, FIRST_WORD, MAX_ORDER, UNKNOWN
 from corpus_assets.models.ngram_units import fold, split_units, unit_kinds
-from corpus_assets.signals.perplexity import MODEL, ModelName
+from corpus_assets.signals.perplexity import MODEL
 from corpus_assets.text.split import hash_spans
 
 VERSION = 2
@@ -94,25 +94,15 @@ class PerplexityModelEntry(Settings):
         return {"model": self.model.identity()} | pieces
 
 
-class PerplexitySettings(Settings):
-    """Language models by name; the families `perplexity` and `token_divergence` use them."""
-
-    models: dict[ModelName, PerplexityModelEntry] = Field(
-        min_length=1, description="names that families use, often those of languages"
-    )
-
-    def identity(self) -> dict[str, Any]:
-        return {"models": {name: entry.identity() for name, entry in self.models.items()}}
-
-    def check_needs(self, needs: Iterable[str]) -> None:
-        """Refuse families that name models which are not here."""
-        for need in needs:
-            name = need.removeprefix(MODEL)
-            if need.startswith(MODEL) and name not in self.models:
-                raise ValueError(
-                    f"signals.families: there is no perplexity model {name!r}; "
-                    f"known: {', '.join(self.models)}"
-                )
+def check_models(entries: Mapping[str, PerplexityModelEntry], needs: Iterable[str]) -> None:
+    """Refuse families that name models which are not here."""
+    for need in needs:
+        name = need.removeprefix(MODEL)
+        if need.startswith(MODEL) and name not in entries:
+            raise ValueError(
+                f"signals.families: there is no perplexity model {name!r}; known: "
+                f"{', '.join(entries) or 'none, list it under `perplexity`'}"
+            )
 
 
 @dataclass(frozen=True)
@@ -173,7 +163,7 @@ def drawn_texts(
     distinct = {text for text in texts if text.strip()}
     if len(distinct) < settings.min_texts:
         raise RecipeError(
-            f"perplexity.models.{name}: {len(distinct)} distinct texts, needed: "
+            f"perplexity.{name}: {len(distinct)} distinct texts, needed: "
             f"{settings.min_texts}; name more"
         )
     order = {text: (keyed_hash(key, text.encode("utf-8", "replace")), text) for text in distinct}

@@ -108,7 +108,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
                 *([{"family": "source_labels", "labels": ["named"]}] if has_labels else []),
             ]
         },
-        "perplexity": {"models": {"m": {"texts": ["good.jsonl"]}}} if has_model else None,
+        "perplexity": {"m": {"texts": ["good.jsonl"]}} if has_model else {},
         "classifiers": {"quality": learns} if keep == "best_quality" else {},
         "selection": {
             "rules": [
