@@ -93,8 +93,6 @@ MEANINGS = {
     "Condition.max": "largest value that meets it",
     "Bounds.min": "lower end, included",
     "Bounds.max": "upper end, included",
-    "LanguageBounds.min": "smallest value that passes there",
-    "LanguageBounds.max": "largest value that passes there",
     "CutoffSettings.signal": "the column that the cutoff is about",
     "CutoffSettings.drop_share": "share of documents below the cutoff",
     "CutoffSettings.by": "a value for each language, each domain, or each language of each domain; "

@@ -195,8 +195,8 @@ class Columns:
             return self._reaches(values, by_group, "highest" if is_upper else "lowest")
         below: Callable[[Any, Any], Mask] = np.less if rule.exclusive else np.less_equal
         # Bounds are compared in the column's own precision: 0.65 must equal a stored 0.65.
-        low = self.spread(lambda *cell: _or(rule.bounds_for(*cell).min, -np.inf), values.dtype)
-        high = self.spread(lambda *cell: _or(rule.bounds_for(*cell).max, np.inf), values.dtype)
+        low = self.spread(lambda _, of: _or(rule.bounds_for(of).min, -np.inf), values.dtype)
+        high = self.spread(lambda _, of: _or(rule.bounds_for(of).max, np.inf), values.dtype)
         if np.isneginf(low).all():
             return below(values, high)
         if np.isposinf(high).all():

@@ -51,20 +51,6 @@ class LanguageTable(Settings):
     max: str = Field(default="max", description="column with the largest values that pass")
 
 
-class LanguageBounds(Bounds):
-    """Bounds, and other ones for some languages. What an entry leaves out is as around it."""
-
-    languages: dict[str, Bounds] = Field(
-        default_factory=dict, description="other bounds for a language"
-    )
-    languages_from: LanguageTable | None = Field(
-        default=None,
-        exclude=True,
-        description="a file with `languages`: its path, or its path and columns; `languages` "
-        "takes precedence",
-    )
-
-
 class Condition(Bounds):
     """Which documents a rule is about: those whose signal is so, or whose tier is one of some.
 
@@ -102,11 +88,11 @@ class Condition(Bounds):
             raise ValueError("`exclusive` goes with min/max only")
         return self
 
-    def bounds_for(self, domain: str | None, language: str | None) -> Bounds:
+    def bounds_for(self, language: str | None) -> Bounds:
         return self
 
 
-class Rule(LanguageBounds):
+class Rule(Bounds):
     """What a signal must be. Exactly one kind: `min` and/or `max`, `in`, or `cutoff`."""
 
     model_config = ConfigDict(
@@ -123,15 +109,20 @@ class Rule(LanguageBounds):
     only_languages: tuple[str, ...] | None = Field(
         default=None, description="the rule holds for these only; default all"
     )
-    domain_bounds: dict[str, LanguageBounds] = Field(
+    languages: dict[str, Bounds] = Field(
         default_factory=dict,
-        description="other bounds in a domain; they come before those of a language",
+        description="other bounds for a language; an end left out is the rule's",
+    )
+    languages_from: LanguageTable | None = Field(
+        default=None,
+        exclude=True,
+        description="a file with `languages`: its path, or its path and columns; `languages` "
+        "takes precedence",
     )
     exclusive: bool = Field(
         default=False,
         exclude_if=lambda value: not value,
-        description="values equal to `min` or `max` fail too, those of languages and domains "
-        "included",
+        description="values equal to `min` or `max` fail too, those of languages included",
     )
     where: Condition | None = Field(
         default=None,
@@ -154,48 +145,29 @@ class Rule(LanguageBounds):
         if len(kinds) != 1:
             said = " and ".join(kinds) or "none of them"
             raise ValueError(f"rule {self.name!r} needs one of min/max, in, cutoff; it has {said}")
-        for key in ("languages", "domain_bounds", "exclusive"):
+        for key in ("languages", "exclusive"):
             if getattr(self, key) and kinds != ["min/max"]:
                 raise ValueError(f"rule {self.name!r}: `{key}` goes with min/max only")
-        entries: list[LanguageBounds] = [self, *self.domain_bounds.values()]
-        for entry in entries:
-            if entry.languages_from is not None:
+        if self.languages_from is not None:
+            raise ValueError(
+                f"rule {self.name!r}: `languages_from` is read with the recipe's file; load the recipe "
+                "from there"
+            )
+        for language in (None, *self.languages):
+            ends = self.bounds_for(language)
+            if self.exclusive and ends.min is not None and ends.min == ends.max:
                 raise ValueError(
-                    f"rule {self.name!r}: `languages_from` is read with the recipe's file; "
-                    "load the recipe from there"
+                    f"rule {self.name!r}: nothing is both above and below {ends.min:g}"
                 )
-        for domain in (None, *self.domain_bounds):
-            entry = self.domain_bounds[domain] if domain else self
-            for language in (None, *dict.fromkeys([*self.languages, *entry.languages])):
-                ends = self.bounds_for(domain, language)
-                if self.exclusive and ends.min is not None and ends.min == ends.max:
-                    raise ValueError(
-                        f"rule {self.name!r}: nothing is both above and below {ends.min:g}"
-                    )
         return self
 
-    def bounds_for(self, domain: str | None, language: str | None) -> Bounds:
-        """Return what holds for a document. Each end is the closest one that is given: of its
-        language in its domain, of its domain, of its language, of the rule."""
-        given = [level for _, level in self.levels(domain, language)]
+    def bounds_for(self, language: str | None) -> Bounds:
+        """Return what holds for a document: each end is that of its language, or of the rule."""
+        own = self.languages.get(language or "", Bounds())
         return Bounds(
-            min=next((level.min for level in given if level.min is not None), None),
-            max=next((level.max for level in given if level.max is not None), None),
+            min=self.min if own.min is None else own.min,
+            max=self.max if own.max is None else own.max,
         )
-
-    def levels(
-        self, domain: str | None, language: str | None
-    ) -> list[tuple[tuple[str | None, str | None], Bounds]]:
-        """Return the bounds that are given for a document, the closest first, each with the domain
-        and the language that they are of."""
-        own = self.domain_bounds.get(domain) if domain is not None else None
-        levels: list[tuple[tuple[str | None, str | None], Bounds | None]] = [
-            ((domain, language), own.languages.get(language or "") if own is not None else None),
-            ((domain, None), own),
-            ((None, language), self.languages.get(language or "")),
-            ((None, None), self),
-        ]
-        return [(of, level) for of, level in levels if level is not None]
 
     def holds_for(self, domain: str | None, language: str | None) -> bool:
         """Whether the rule is about such a document at all."""
@@ -204,8 +176,7 @@ class Rule(LanguageBounds):
         return self.only_languages is None or language in self.only_languages
 
     def looks_at_language(self) -> bool:
-        entries = (self, *self.domain_bounds.values())
-        return self.only_languages is not None or any(entry.languages for entry in entries)
+        return self.only_languages is not None or bool(self.languages)
 
 
 Weigh = Literal["documents", "characters"]

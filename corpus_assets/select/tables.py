@@ -36,10 +36,6 @@ def read_language_tables(recipe: dict[str, Any], folder: Path) -> None:
             continue
         where = f"selection.rules[{number}] ({rule.get('name')})"
         _replace(rule, where, folder)
-        domains = rule.get("domain_bounds")
-        for domain, entry in domains.items() if isinstance(domains, dict) else ():
-            if isinstance(entry, dict):
-                _replace(entry, f"{where}.domain_bounds.{domain}", folder)
 
 
 def _replace(entry: dict[str, Any], where: str, folder: Path) -> None:

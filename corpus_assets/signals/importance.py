@@ -25,7 +25,6 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field
 
 from corpus_assets.core.errors import ModelError, SourceError
 from corpus_assets.signals.base import TextBatch, model_path
@@ -34,6 +33,7 @@ from corpus_assets.text.exact_math import log
 from corpus_assets.text.hashing import mix_all
 
 SMALLEST = 1e-8  # added to every probability, as DSIR does
+BUCKETS = 10_000  # places that words share, as there
 STEPS = 1 << 24
 BATCH_TEXTS = 1_000
 
@@ -50,7 +50,6 @@ class Importance(ReadsTexts):
     version: ClassVar[int] = 1
 
     family: Literal["importance"] = "importance"
-    buckets: int = Field(default=10_000, ge=2, le=1 << 24, description="places that words share")
 
     def columns(self) -> dict[str, pa.DataType]:
         stem = f"{self.name}_importance"
@@ -58,10 +57,10 @@ class Importance(ReadsTexts):
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         table = _load(model_path(models, f"{MODEL}{self.name}", self.family))
-        if len(table) != self.buckets:
+        if len(table) != BUCKETS:
             raise ModelError(
                 f"signals.families ({self.name}): the lock's table has {len(table)} buckets, the "
-                f"recipe says {self.buckets}: resolve it again with `--upgrade classifiers`"
+                f"signal has {BUCKETS}: resolve it again with `--upgrade classifiers`"
             )
         words = self.reading.read(batch).words
         single, pairs, is_pair = _places(words.hashes, words.rows, len(table))
@@ -92,13 +91,13 @@ def _places(
 
 def counted(texts: Sequence[str], family: Importance) -> npt.NDArray[np.int64]:
     """int64[buckets]: words and pairs of all texts."""
-    counts = np.zeros(family.buckets, dtype=np.int64)
+    counts = np.zeros(BUCKETS, dtype=np.int64)
     for start in range(0, len(texts), BATCH_TEXTS):
         some = pa.array(texts[start : start + BATCH_TEXTS], pa.large_string())
         words = family.reading.read(TextBatch.from_arrow(some)).words
-        single, pairs, is_pair = _places(words.hashes, words.rows, family.buckets)
-        counts += np.bincount(single, minlength=family.buckets)
-        counts += np.bincount(pairs[is_pair], minlength=family.buckets)
+        single, pairs, is_pair = _places(words.hashes, words.rows, BUCKETS)
+        counts += np.bincount(single, minlength=BUCKETS)
+        counts += np.bincount(pairs[is_pair], minlength=BUCKETS)
     return counts
 
 

@@ -25,6 +25,8 @@ from corpus_assets.ingest.extract.page_worker import (
 )
 from corpus_assets.ingest.extractors.engines import PAGE_TYPES_VERSION, engine_version
 
+MAX_MEMORY_MB = 1024  # that the extracting process may hold
+
 
 class ExtractionSettings(Settings):
     """How text is taken from pages.
@@ -68,9 +70,6 @@ class ExtractionSettings(Settings):
     max_seconds: int = Field(
         default=20, ge=1, description="CPU seconds a page may take, in two tries"
     )
-    max_memory_mb: int = Field(
-        default=1024, ge=64, description="memory the extracting process may hold"
-    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -95,7 +94,7 @@ class Extractor:
         if wanted is not None and (found is None or wanted.sha256 not in (None, found)):
             raise ModelError(f"extraction needs the model {wanted.sha256 or wanted}, not {model}")
         options = json.dumps(engine_options(settings, model), sort_keys=True)
-        self._spec = WorkerSpec(options, settings.max_seconds, settings.max_memory_mb)
+        self._spec = WorkerSpec(options, settings.max_seconds, MAX_MEMORY_MB)
         self.cpu_seconds = 0.0  # spent elsewhere
 
     def extract_all(self, pages: Sequence[bytes]) -> list[PageResult]:
@@ -116,7 +115,7 @@ class Extractor:
 
 def engine_options(settings: ExtractionSettings, model: Path | None = None) -> dict[str, Any]:
     """Return what the engine has to know; the limits are not its business."""
-    options = settings.model_dump(mode="json", exclude={"max_seconds", "max_memory_mb", "model"})
+    options = settings.model_dump(mode="json", exclude={"max_seconds", "model"})
     return options if model is None else options | {"model": str(model)}
 
 

@@ -17,7 +17,7 @@ from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
 from corpus_assets.signals.base import SignalFamily
-from corpus_assets.signals.ensemble import RANKS, Ensemble, rank_table
+from corpus_assets.signals.ensemble import MAX_DOCUMENTS, RANKS, Ensemble, rank_table
 from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signal_models import model_files, signal_models
@@ -43,7 +43,7 @@ def plan_score_sample(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]
         "signals": before.plain(),
         "families": before.identity(),
         "columns": sorted(wanted),
-        "max_documents": ensemble.max_documents,
+        "max_documents": MAX_DOCUMENTS,
         "seed": pipeline.recipe.seed,
     }
     return Each(
@@ -71,7 +71,7 @@ def plan_score_ranks(pipeline: SignalsPlanner) -> list[Task]:
     settings = {
         "scores": list(ensemble.scores),
         "steps": ensemble.steps,
-        "max_documents": ensemble.max_documents,
+        "max_documents": MAX_DOCUMENTS,
         "among": ensemble.among,
         "weigh": ensemble.weigh,
         "seed": pipeline.recipe.seed,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from corpus_assets.ingest.extract import ExtractionSettings, Extractor, PageText, read_page
+from corpus_assets.ingest.extract import extractor as extractor_module
 from corpus_assets.ingest.extractors import blocks
 from corpus_assets.ingest.extractors.blocks import block_engine
 from corpus_assets.ingest.kernels.blocks import find_blocks
@@ -84,8 +85,11 @@ def test_a_row_is_looked_at_once_however_many_cells_it_has(
     assert len(looked_at) == 1
 
 
-def test_fifty_megabytes_of_markup_meet_the_limit_of_memory_and_the_next_page_its_text() -> None:
-    settings = ExtractionSettings(engine="blocks", max_seconds=60, max_memory_mb=300)
+def test_fifty_megabytes_of_markup_meet_the_limit_of_memory_and_the_next_page_its_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(extractor_module, "MAX_MEMORY_MB", 300)
+    settings = ExtractionSettings(engine="blocks", max_seconds=60)
     extractor = Extractor(settings)
     huge = extractor.extract(b"<p>a <i>b</i>" * 4_000_000)
     assert (huge.reason, huge.text) == ("extraction_memory", "")
