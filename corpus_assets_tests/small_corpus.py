@@ -217,7 +217,8 @@ tokenizer:
   train: {vocab_size: 400, special_slots: 4}
   sample: {languages: [en]}
 shards:
-  pack: {seq_len: 64, packing: best_fit}
+  seq_len: 64
+  packing: best_fit
   tokens_per_shard: 2048
 mixture:
   domains: {web: 0.8, books: 0.2}

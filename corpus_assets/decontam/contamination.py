@@ -7,6 +7,7 @@ which reads only those rows. So a changed drop threshold recomputes no text.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.model_choice import Model
 from corpus_assets.core.schemas import HITS
 from corpus_assets.decontam.embedders import STATIC
-from corpus_assets.decontam.eval_index import EvalIndex
+from corpus_assets.decontam.eval_index import EvalIndex, EvalIndexSettings
 from corpus_assets.decontam.kernels.gram_places import item_places
 from corpus_assets.decontam.kernels.near_misses import find_near_misses
 from corpus_assets.decontam.paraphrases import Paraphrases, ParaphraseScan
@@ -77,7 +78,7 @@ class ParaphraseSettings(ParaphraseVerdict):
     engine: str = Field(default=STATIC, description="a plug-in that runs such models")
 
 
-class ContaminationSettings(VerdictSettings, CommonSettings):
+class ContaminationSettings(EvalIndexSettings, VerdictSettings, CommonSettings):
     """All of it, as a recipe writes it; each step is given its own part."""
 
     drop_share: float = Field(
@@ -101,6 +102,17 @@ class ContaminationSettings(VerdictSettings, CommonSettings):
         exclude_if=is_absent,
         description="items said in other words, for review; null: not looked for",
     )
+
+    def identity(self) -> dict[str, Any]:
+        body = super().identity()
+        if self.paraphrases is not None:
+            body["paraphrases"]["model"] = self.paraphrases.model.identity()
+        return body
+
+    @property
+    def index(self) -> EvalIndexSettings:
+        """The part that belongs to the fingerprint of the index."""
+        return EvalIndexSettings(ngram=self.ngram, min_words=self.min_words)
 
     @property
     def scan(self) -> ScanSettings:

@@ -75,7 +75,7 @@ def plan_eval_index(pipeline: DecontamPlanner) -> list[Task]:
         suites.append([suite.model_dump(mode="json"), [str(path) for path in paths]])
     return [
         EVAL_INDEX.task(
-            {"index": pipeline.recipe.eval_index.identity(), "suites": described},
+            {"index": pipeline.recipe.contamination.index.identity(), "suites": described},
             extra_inputs=digests,
             params={"suites": suites},
         )
@@ -393,7 +393,7 @@ COMMON_ITEMS = Gather(
         files.COMMON_ITEMS,
         "names of evaluation items, and in how many documents each was found; no text",
         lambda pipeline: _calibrations(pipeline, files.COMMON_ITEMS),
-        asks=("contamination", "eval_index", "eval_suites", "calibrate_on"),
+        asks=("contamination", "eval_suites", "calibrate_on"),
     ),
     inputs=lambda pipeline: {"eval_suites": suite_pins(pipeline)},
 )

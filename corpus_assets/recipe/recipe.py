@@ -16,7 +16,6 @@ from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Name, Settings, digest, is_absent
 from corpus_assets.core.model_choice import Model, ModelChoice
 from corpus_assets.decontam.contamination import ContaminationSettings
-from corpus_assets.decontam.eval_index import EvalIndexSettings
 from corpus_assets.decontam.eval_suites import EvalSuite
 from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.ingest.documents import IngestSettings
@@ -63,8 +62,7 @@ class Fallback(Settings):
     )
 
 
-class ShardSettings(Settings):
-    pack: PackSettings = PackSettings()
+class ShardSettings(PackSettings):
     tokens_per_shard: int = Field(default=100_000_000, ge=1024)
     dtype: Literal["int32", "uint16", "auto"] = Field(
         default="int32",
@@ -78,6 +76,11 @@ class ShardSettings(Settings):
         description="labels among the signals that divide groups further, each with the values "
         "that have groups of their own, as a list or as value -> labels; the rest is `other`",
     )
+
+    @property
+    def pack(self) -> PackSettings:
+        """What laying documents into samples asks."""
+        return PackSettings(seq_len=self.seq_len, packing=self.packing)
 
 
 SHOWN_FILES = 5
@@ -105,7 +108,6 @@ class Recipe(Settings):
     signatures: SignatureSettings = SignatureSettings()
     clusters: ClusterSettings = ClusterSettings()
     eval_suites: tuple[str | EvalSuite, ...] = ()
-    eval_index: EvalIndexSettings = EvalIndexSettings()
     contamination: ContaminationSettings = ContaminationSettings()
     clean_text: CleanTextSettings = CleanTextSettings()
     tokenizer: TokenizerEntry
@@ -410,7 +412,7 @@ class Recipe(Settings):
         del body["gate"], body["evidence"]  # as `drift`
         del body["takedowns"]  # when they are carried out, not what comes out
         del body["max_failed_parts"]  # a bound of what `sources` say
-        del body["tokenizer"]["audit"]  # it judges, as `drift`
+        body["tokenizer"] = self.tokenizer.identity()
         body["sources"] = [source.identity() for source in self.sources]
         body["documents"] = self.documents.identity()
         body["classifiers"] = {name: entry.identity() for name, entry in self.classifiers.items()}
@@ -419,6 +421,9 @@ class Recipe(Settings):
         body["contamination"] = self.contamination.identity()
         body["clean_text"] = self.clean_text.identity()
         body["clean_text"]["text_hashes"] = [e.form for e in self.clean_text.text_hashes]
+        for said, family in zip(body["signals"]["families"], self.signals.families, strict=True):
+            if isinstance(family, EmbeddingScore):
+                said["model"] = family.model.identity()
         body["perplexity"] = {name: entry.identity() for name, entry in self.perplexity.items()}
         if self.blocked_categories is not None:  # where the lists lie is not identity
             body["blocked_categories"] = list(self.blocked_categories.categories)
@@ -431,5 +436,4 @@ class Recipe(Settings):
         for source in body["sources"]:
             source["snapshots"] = list(source["snapshots"])
         body["blocklists"] = len(body["blocklists"])
-        del body["tokenizer"]["pinned"]  # its digest is what counts
         return digest(body)

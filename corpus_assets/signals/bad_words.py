@@ -16,8 +16,8 @@ from corpus_assets.text.unicode import class_table
 class BadWords(CountsWords):
     """How often words or phrases of a list stand in the text.
 
-    * `bad_words` (none in C4): occurrences that no letter, numeral or underscore touches, or,
-      with `inside_words`, all: for languages without spaces; none overlap, the longest wins;
+    * `bad_words` (none in C4): occurrences that no letter, numeral or underscore touches;
+      none overlap, the longest wins;
     * `bad_word_ratio`: for each word.
 
     Case is ignored for ASCII letters only; list others in the cases you want to find. The list
@@ -31,7 +31,6 @@ class BadWords(CountsWords):
     word_lists: tuple[str, ...] = Field(
         default=(), description="UTF-8 files with one entry per line; # begins a comment line"
     )
-    inside_words: bool = Field(default=False, description="find entries inside longer words too")
 
     def columns(self) -> dict[str, pa.DataType]:
         return {"bad_words": pa.int64(), "bad_word_ratio": pa.float32()}
@@ -47,7 +46,7 @@ class BadWords(CountsWords):
             batch.data,
             batch.whole.spans,
             phrase_table(tuple(entries)),
-            not self.inside_words,
+            True,
             class_table(),
         )
         return self.record_batch(

@@ -1,10 +1,11 @@
 """What a recipe says of its tokenizer: how it is trained or which is pinned, and what its audit asks."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from corpus_assets.core.identity import Settings
+from corpus_assets.core.model_choice import Model
 from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
 from corpus_assets.text.unicode import SCRIPTS
 from corpus_assets.tokenizer.sample import Share, TokenizerSample
@@ -129,8 +130,9 @@ class TokenizerEntry(Settings):
 
     train: TokenizerSettings | None = None
     sample: TokenizerSample = TokenizerSample()
-    pinned: str | None = None
-    sha256: str | None = None
+    pinned: Model | None = Field(
+        default=None, description="a `tokenizer.json` instead; not together with `train`"
+    )
     end_of_document: str | None = Field(
         default=None, description="the special token that ends a document, if not the usual one"
     )
@@ -146,8 +148,6 @@ class TokenizerEntry(Settings):
     def _one_way(self) -> "TokenizerEntry":
         if (self.train is None) == (self.pinned is None):
             raise ValueError("set either `train` or `pinned`")
-        if self.pinned is not None and self.sha256 is None:
-            raise ValueError("a pinned tokenizer needs its `sha256`")
         eod, pad = self.special_names().values()
         if eod == pad:
             raise ValueError(f"{eod} cannot both end a document and fill a sample; name another")
@@ -158,6 +158,12 @@ class TokenizerEntry(Settings):
                     f"train.special_tokens must hold {needed}: the shards are built on it"
                 )
         return self
+
+    def identity(self) -> dict[str, Any]:
+        """Return what can change a byte: neither the audit, which judges, nor where a file lies."""
+        body = super().identity() | {"pinned": self.pinned and self.pinned.identity()}
+        del body["audit"]
+        return body
 
     def special_names(self) -> dict[str, str]:
         """Names of the tokens that end a document and fill a sample."""

@@ -81,9 +81,10 @@ def plan_tokenizer(pipeline: TokenizerPlanner) -> list[Task]:
     if entry.train is not None:
         settings["train"] = entry.train.identity()
     elif entry.pinned is not None:
-        settings["sha256"] = entry.sha256
+        settings["sha256"] = entry.pinned.sha256
         if pipeline.locations.kept is None:  # a version that is built again brings the tokenizer
-            params["pinned"] = str(pipeline.locations.files((entry.pinned,), "tokenizer.pinned")[0])
+            path, settings["sha256"] = pipeline.model(entry.pinned, "tokenizer.pinned")
+            params["pinned"] = str(path)
     return [TOKENIZER.task(settings, inputs, params=params)]
 
 
@@ -293,7 +294,7 @@ TOKENIZER = Stage(
         lambda pipeline: {"tokenizer": pipeline.calibration(files.TOKENIZER)},
         is_model=True,
         asks=(
-            *("tokenizer.train", "tokenizer.sample", "tokenizer.sha256"),
+            *("tokenizer.train", "tokenizer.sample", "tokenizer.pinned"),
             *("tokenizer.end_of_document", "tokenizer.pad", "calibrate_on"),
         ),
     ),

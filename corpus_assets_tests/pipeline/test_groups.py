@@ -46,7 +46,7 @@ RECIPE: dict[str, Any] = {
     },
     "clean_text": {"boilerplate": {"domains": []}},
     "tokenizer": {"train": {"vocab_size": 300, "special_slots": 2}},
-    "shards": {"pack": {"seq_len": 64}, "tokens_per_shard": 2048},
+    "shards": {"seq_len": 64, "tokens_per_shard": 2048},
     "mixture": {
         "domains": {"web": 2, "books": 1},
         "tiers": {"high": 2, "low": 1},

@@ -46,7 +46,7 @@ def test_the_demo_recipe_is_whole() -> None:
     ("key", "value", "expected"),
     [
         ("sede", 7, "sede: unknown key; remove it or correct its spelling"),
-        ("shards.pack.seqlen", 64, "shards.pack.seqlen: unknown key"),
+        ("shards.seqlen", 64, "shards.seqlen: unknown key"),
         ("selection.rules.language.mni", 1, "selection.rules.0.mni: unknown key"),
         ("seed", "seven", "seed: Input should be a valid integer"),
         ("seed", -1, "seed: Input should be greater than or equal to 0, got -1"),
@@ -70,7 +70,7 @@ def test_the_demo_recipe_is_whole() -> None:
             "sources.0.snapshots: 'a,b' is not a valid name for a snap",
         ),
         ("sources.web.format", "pdf", "sources.0.format: Input should be 'code', 'jsonl'"),
-        ("shards.pack.seq_len", 1.5, "shards.pack.seq_len: Input should be a valid integer"),
+        ("shards.seq_len", 1.5, "shards.seq_len: Input should be a valid integer"),
         ("shards.tokens_per_shard", 1, "shards.tokens_per_shard: Input should be greater than"),
         ("clusters.scope", "everything", "clusters.scope: Input should be 'per_snapshot' or 'all'"),
         ("clusters.min_similarity", 7, "clusters.min_similarity: Input should be less than"),
@@ -155,7 +155,11 @@ def test_the_demo_recipe_is_whole() -> None:
             ["<|pad|>"],
             "tokenizer: train.special_tokens must hold",
         ),
-        ("tokenizer", {"pinned": "t.json"}, "tokenizer: a pinned tokenizer needs its `sha256`"),
+        (
+            "tokenizer",
+            {"pinned": {"path": "t"}},
+            "tokenizer.pinned: a model by path needs its `sha256`",
+        ),
         ("survival", {"documnets": {}}, "survival.documnets: Input should be 'documents', 'sel"),
         ("survival", {"documents": {"min": 2}}, "survival.documents.min: Input should be less"),
         ("survival", {"documents": {"min": 0.9, "max": 0.1}}, "survival.documents: min 0.9 is abo"),
@@ -178,7 +182,7 @@ def test_a_missing_key_is_named(path: Path) -> None:
 
 
 def test_the_first_of_several_mistakes_is_shown_and_the_others_counted(path: Path) -> None:
-    message = refused(path, {"seed": "x", "shards.pack.seq_len": "y", "nonsense": 1})
+    message = refused(path, {"seed": "x", "shards.seq_len": "y", "nonsense": 1})
     assert message.startswith("seed: ")
     assert message.endswith("(and 2 more)")
 
@@ -281,9 +285,9 @@ class TestDigest:
         assert moved.digest == load_recipe(path).digest
 
     def test_where_a_pinned_tokenizer_lies_is_no_identity_but_what_it_is(self, path: Path) -> None:
-        here = {"tokenizer": {"pinned": "t.json", "sha256": "aa"}}
-        there = {"tokenizer": {"pinned": "/elsewhere/t.json", "sha256": "aa"}}
-        other = {"tokenizer": {"pinned": "t.json", "sha256": "bb"}}
+        here = {"tokenizer": {"pinned": {"path": "t.json", "sha256": "aa"}}}
+        there = {"tokenizer": {"pinned": {"path": "/elsewhere/t.json", "sha256": "aa"}}}
+        other = {"tokenizer": {"pinned": {"path": "t.json", "sha256": "bb"}}}
         digests = [load_recipe(path, entry).digest for entry in (here, there, other)]
         assert digests[0] == digests[1] != digests[2]
 

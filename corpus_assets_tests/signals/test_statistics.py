@@ -8,7 +8,7 @@ import pytest
 
 from corpus_assets.signals.base import SignalFamily, TextBatch
 from corpus_assets.signals.published.fineweb import FineWeb
-from corpus_assets.signals.published.gopher import GopherQuality
+from corpus_assets.signals.published.gopher import STOP_WORDS, GopherQuality
 from corpus_assets.signals.repetition import Repetition
 from corpus_assets.text.unicode import sentence_terminals
 from corpus_assets_tests.signals.support import reference
@@ -19,7 +19,7 @@ FINEWEB = FineWeb(extra_terminal_marks='"”')
 TERMINALS = {chr(point) for point in sentence_terminals()} | {'"', "”"}
 
 CASES: list[tuple[SignalFamily, Callable[[str], dict[str, float]]]] = [
-    (GOPHER, lambda text: reference.gopher_quality(text, GOPHER.stop_words, GOPHER.bullets)),
+    (GOPHER, lambda text: reference.gopher_quality(text, STOP_WORDS, GOPHER.bullets)),
     (Repetition(), reference.repetition),
     (FINEWEB, lambda text: reference.fineweb(text, TERMINALS, 30)),
 ]

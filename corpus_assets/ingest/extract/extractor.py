@@ -40,7 +40,6 @@ class ExtractionSettings(Settings):
 
     engine: Literal["trafilatura", "resiliparse", "blocks"] = "trafilatura"
     mode: Literal["fast", "precision"] = "fast"
-    include_tables: bool = True
     include_comments: bool = False
     min_chance: float | None = Field(
         default=None,
@@ -116,6 +115,7 @@ class Extractor:
 def engine_options(settings: ExtractionSettings, model: Path | None = None) -> dict[str, Any]:
     """Return what the engine has to know; the limits are not its business."""
     options = settings.model_dump(mode="json", exclude={"max_seconds", "model"})
+    options["include_tables"] = True
     return options if model is None else options | {"model": str(model)}
 
 

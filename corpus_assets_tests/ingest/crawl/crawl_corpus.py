@@ -45,7 +45,7 @@ selection:
 tokenizer:
   train: {vocab_size: 400, special_slots: 2}
 shards:
-  pack: {seq_len: 64}
+  seq_len: 64
 mixture:
   domains: {web: 1.0}
   tiers: {all: 1.0}

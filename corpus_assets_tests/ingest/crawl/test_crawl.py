@@ -302,7 +302,7 @@ def test_the_shipped_recipe_runs_from_two_files(
         "sources.commoncrawl.crawl.base": server.base,
         "selection.rules": "[{name: language, signal: language, in: [en]}]",
         "tokenizer.train.vocab_size": "640",
-        "shards.pack.seq_len": "64",
+        "shards.seq_len": "64",
         "mixture.block_samples": "4",
         "mixture.max_epochs": "50",
     }

@@ -151,14 +151,14 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
             "tiers_by_copies": [2, 3] if seed % 5 == 2 else [],
         },
         "tokenizer": {
-            "pinned": str(tokenizer),
-            "sha256": hashlib.sha256(tokenizer.read_bytes()).hexdigest(),
+            "pinned": {
+                "path": str(tokenizer),
+                "sha256": hashlib.sha256(tokenizer.read_bytes()).hexdigest(),
+            },
         },
         "shards": {
-            "pack": {
-                "seq_len": draw.choice((32, 64, 200)),
-                "packing": draw.choice(("best_fit", "concat")),
-            },
+            "seq_len": draw.choice((32, 64, 200)),
+            "packing": draw.choice(("best_fit", "concat")),
             "tokens_per_shard": 1024,
             "dtype": "auto" if seed % 3 == 1 else "int32",
             "group_by": {"main_script": ["latin"]} if seed % 3 == 2 else {},

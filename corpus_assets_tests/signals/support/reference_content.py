@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 
 from corpus_assets.signals.kernels.sentences import CLOSING_MARKS
-from corpus_assets.signals.published.c4 import POLICY_PHRASES
+from corpus_assets.signals.published.c4 import POLICY
 from corpus_assets.signals.published.nemo import PHRASES
 from corpus_assets.text.unicode import SCRIPTS, script_table, sentence_terminals
 from corpus_assets_tests.signals.support.reference import lines_of, share
@@ -77,7 +77,7 @@ def c4(text: str) -> dict[str, float]:
         "lorem_ipsum": ascii_lower(text).count("lorem ipsum"),
         "javascript_line_share": share(sum("javascript" in line for line in small), len(lines)),
         "policy_line_share": share(
-            sum(any(p in line for p in POLICY_PHRASES) for line in small), len(lines)
+            sum(any(p in line for p in POLICY) for line in small), len(lines)
         ),
         "end_mark_line_share": share(sum(line[-1] in '.?!"' for line in lines), len(lines)),
         "sentences": sum(map(sentences, lines)),
@@ -108,7 +108,7 @@ def c4_lines(
             gone["javascript"] += 1
         elif "{" in line:
             gone["brace"] += 1
-        elif any(phrase in small for phrase in POLICY_PHRASES):
+        elif any(phrase in small for phrase in POLICY):
             gone["policy"] += 1
         else:
             kept.append(left)
@@ -163,10 +163,10 @@ def dclm_lines(text: str) -> tuple[dict[str, float], str]:
     }, left_text
 
 
-def bad_words(text: str, words: list[str], inside_words: bool) -> dict[str, float]:
+def bad_words(text: str, words: list[str]) -> dict[str, float]:
     ordered = sorted(map(ascii_lower, words), key=lambda w: -len(w.encode()))
     either = "|".join(map(re.escape, ordered))
-    pattern = either if inside_words else rf"(?<!\w)(?:{either})(?!\w)"
+    pattern = rf"(?<!\w)(?:{either})(?!\w)"
     found = len(re.findall(pattern, ascii_lower(text)))
     return {"bad_words": found, "bad_word_ratio": share(found, len(text.split()))}
 
