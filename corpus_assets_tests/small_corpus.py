@@ -171,7 +171,7 @@ sources:
       books-1: books/books-1.jsonl
 calibrate_on: [crawl-1, books-1]
 blocklists: [blocklist.txt]
-blocked_categories: {folder: lists, categories: [gambling]}
+blocked_categories: {gambling: lists/gambling}
 documents:
   gates:
     robots: {agents: [ExampleBot]}

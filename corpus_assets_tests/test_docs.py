@@ -75,6 +75,11 @@ def test_pages_made_from_declarations_are_up_to_date(page: str, name: str) -> No
     assert written == maker(name).reference(), f"run `python docs/{name}.py`"
 
 
+def test_a_recipe_has_few_enough_keys_to_be_held_in_mind() -> None:
+    """Before a key is added: ADR 0074 says what belongs in a recipe, and what does not."""
+    assert maker("make_reference").key_count() <= 400
+
+
 @pytest.mark.parametrize(
     "command", [*commands(corpus_group, ("corpus",)), *commands(catalog_group, ("catalog",))]
 )

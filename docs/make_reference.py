@@ -43,7 +43,6 @@ MEANINGS = {
     "Recipe.sources": "where documents come from; the order of all snapshots is their rank",
     "Recipe.calibrate_on": "snapshots that cutoffs and tokenizer learn from; null: all",
     "Recipe.blocklists": "files with one host per line; pages of these hosts are dropped",
-    "Recipe.blocked_categories": "pages to drop by category, from lists in UT1's layout",
     "Recipe.documents": "gates, and text extraction",
     "Recipe.language_model": "the language identifier",
     "Recipe.signals": "what is measured of every document",
@@ -68,7 +67,6 @@ MEANINGS = {
     "IngestSettings.gates": "cheap refusals before extraction",
     "IngestSettings.extraction": "text from pages",
     "GateSettings.max_bytes": "largest payload or text that passes, in bytes",
-    "GateSettings.refuse_unknown_licence": "drop what states no licence and has none by its source",
     "GateSettings.optout": "publishers' machine-readable refusals",
     "ExtractionSettings.engine": "the extractor",
     "ExtractionSettings.mode": "`fast`: trafilatura's own rules; `precision`: also compares with "
@@ -130,7 +128,7 @@ MEANINGS = {
 
 def main() -> None:
     TARGET.write_text(reference(), encoding="utf-8")
-    sys.stdout.write(f"wrote {TARGET.name}\n")
+    sys.stdout.write(f"wrote {TARGET.name}: {key_count()} keys\n")
 
 
 def reference() -> str:
@@ -144,6 +142,11 @@ def reference() -> str:
     if unused:
         raise SystemExit(f"MEANINGS has entries that nothing needs: {', '.join(sorted(unused))}")
     return "\n".join(parts)
+
+
+def key_count() -> int:
+    """How many keys a recipe may have: the fields of every model that reads one, each model once."""
+    return sum(len(model.model_fields) for _, model in sections(Recipe))
 
 
 def sections(root: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:

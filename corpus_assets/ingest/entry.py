@@ -31,7 +31,7 @@ class SourceEntry(SourceSpec):
         default={},
         exclude_if=is_absent,
         description="snapshot name -> names of files that give no document, because they "
-        "cannot be read; `corpus parts skip` adds to it, the recipe's `max_failed_parts` bounds it",
+        "cannot be read; `corpus parts skip` adds to it",
     )
     site_files: dict[str, str] = Field(
         default={},

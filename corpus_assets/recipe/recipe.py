@@ -20,7 +20,7 @@ from corpus_assets.decontam.eval_suites import EvalSuite
 from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.ingest.documents import IngestSettings
 from corpus_assets.ingest.entry import SourceEntry
-from corpus_assets.ingest.gates import CategoryLists
+from corpus_assets.ingest.gates import Categories
 from corpus_assets.recipe.evidence import EvidenceSettings
 from corpus_assets.recipe.operations import (
     DriftSettings,
@@ -94,7 +94,11 @@ class Recipe(Settings):
     sources: tuple[SourceEntry, ...] = Field(min_length=1)
     calibrate_on: tuple[str, ...] | None = None  # snapshots that cutoffs and tokenizer learn from
     blocklists: tuple[str, ...] = ()
-    blocked_categories: CategoryLists | None = None
+    blocked_categories: Categories = Field(
+        default={},
+        description="categories of pages to drop, each with its folder in UT1's layout (`domains`, "
+        "`urls`)",
+    )
     documents: IngestSettings = Field(default_factory=IngestSettings)
     language_model: Model = ModelChoice(name="lid.176")
     classifiers: dict[ClassifierName, ClassifierEntry] = Field(
@@ -128,11 +132,6 @@ class Recipe(Settings):
     takedowns: TakedownSettings = Field(
         default=TakedownSettings(),
         description="when takedowns are carried out; no part of what a version is",
-    )
-    max_failed_parts: int = Field(
-        default=0,
-        ge=0,
-        description="how many files of sources may be skipped (`sources.skip_files`) in a version",
     )
     fallbacks: dict[Name, Fallback] = Field(
         default={}, description="by name; each is used only where `use_fallbacks` names it"
@@ -215,12 +214,6 @@ class Recipe(Settings):
             raise ValueError(
                 f"shards.dtype: a vocabulary of up to {trained.max_ids} ids does not fit uint16; use "
                 "int32 or auto"
-            )
-        if len(self.skipped_files) > self.max_failed_parts:
-            raise ValueError(
-                f"max_failed_parts: {counted(len(self.skipped_files), 'source file')} skipped and "
-                f"{self.max_failed_parts} allowed; allow more, or retry them with `corpus parts "
-                "unskip`"
             )
         self.mixture.check_domains(domains)
         self.mixture.check_axis("source", [source.name for source in self.sources])
@@ -411,7 +404,6 @@ class Recipe(Settings):
         del body["drift"]  # it judges what comes out, and changes nothing of it
         del body["gate"], body["evidence"]  # as `drift`
         del body["takedowns"]  # when they are carried out, not what comes out
-        del body["max_failed_parts"]  # a bound of what `sources` say
         body["tokenizer"] = self.tokenizer.identity()
         body["sources"] = [source.identity() for source in self.sources]
         body["documents"] = self.documents.identity()
@@ -425,8 +417,7 @@ class Recipe(Settings):
             if isinstance(family, EmbeddingScore):
                 said["model"] = family.model.identity()
         body["perplexity"] = {name: entry.identity() for name, entry in self.perplexity.items()}
-        if self.blocked_categories is not None:  # where the lists lie is not identity
-            body["blocked_categories"] = list(self.blocked_categories.categories)
+        body["blocked_categories"] = list(self.blocked_categories)  # not where the lists lie
         return body
 
     @property

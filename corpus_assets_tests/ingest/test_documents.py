@@ -448,7 +448,6 @@ def test_a_licence_outside_the_list_is_refused(write: Any) -> None:
         write(lines, "made.jsonl"),
         spec=MADE,
         allowed_licences=("MIT",),
-        refuse_unknown_licence=True,
     )
     assert documents["licence"].to_pylist() == ["MIT"]
     refused = [row for row in records.to_pylist() if row["reason"]]

@@ -37,7 +37,7 @@ RECIPE: dict[str, Any] = {
             "snapshots": {"code-1": "tree"},
         },
     ],
-    "blocked_categories": {"folder": "ut1", "categories": ["gambling"]},
+    "blocked_categories": {"gambling": "ut1/gambling"},
     "documents": {"gates": {"robots": {"agents": ["GPTBot"]}}},
     "signals": {"families": [{"family": "gopher_quality"}]},
     "selection": {"rules": [{"name": "words", "signal": "n_words", "min": 1}]},
@@ -124,7 +124,7 @@ def test_lists_are_pinned_and_where_they_lie_is_no_identity(place: Path) -> None
     moved = copy.deepcopy(RECIPE)
     (place / "ut1").rename(place / "lists")
     (place / "sites").rename(place / "robots")
-    moved["blocked_categories"]["folder"] = "lists"
+    moved["blocked_categories"]["gambling"] = "lists/gambling"
     moved["sources"][0]["site_files"]["web-1"] = "robots"
     pipeline, again = build(place, moved)
     assert pipeline.recipe.digest == digest
@@ -156,7 +156,7 @@ def test_robots_records_of_an_archive_serve_as_well_as_a_folder(place: Path) -> 
 
 def test_a_category_without_lists_and_robots_without_files_are_errors(place: Path) -> None:
     recipe = copy.deepcopy(RECIPE)
-    recipe["blocked_categories"]["categories"] = ["warez"]
+    recipe["blocked_categories"] = {"warez": "ut1/warez"}
     with pytest.raises(SourceError, match="warez holds neither `domains` nor `urls`"):
         build(place, recipe)
     recipe = copy.deepcopy(RECIPE)

@@ -161,7 +161,11 @@ def test_the_demo_recipe_is_whole() -> None:
             "tokenizer.pinned: a model by path needs its `sha256`",
         ),
         ("survival", {"documnets": {}}, "survival.documnets: Input should be 'documents', 'sel"),
-        ("survival", {"documents": {"min": 2}}, "survival.documents.min: Input should be less"),
+        (
+            "survival",
+            {"documents": {"min": 2}},
+            "survival: documents: 2 is no share; write one from",
+        ),
         ("survival", {"documents": {"min": 0.9, "max": 0.1}}, "survival.documents: min 0.9 is abo"),
         ("selection.rules.few_words.cutoff", "x", "selection: rule 'few_words': cutoff 'x' is not"),
         (

@@ -29,7 +29,7 @@ FAMILIES: list[CountsWords] = [
     DatatroveFineWeb(),
     RedPajama(),
     StopWords(lists={"some": STOPS}),
-    C4Lines(min_words=3, max_word_chars=20, end_marks=""),
+    C4Lines(min_words=3, end_marks=""),
     BadWords(words=("坏",)),
 ]
 # Columns in which white space counts: characters of lines and of the text, ends of sentences.

@@ -3,8 +3,8 @@
 from corpus_assets.ingest.gates.categories import (
     CATEGORIES_VERSION,
     CATEGORY_FILES,
+    Categories,
     CategoryIndex,
-    CategoryLists,
     build_category_index,
 )
 from corpus_assets.ingest.gates.code import CodeSettings
@@ -48,8 +48,8 @@ __all__ = [
     "OPTED_OUT",
     "TRAINING_DISALLOWED",
     "UNKNOWN_LICENCE",
+    "Categories",
     "CategoryIndex",
-    "CategoryLists",
     "CodeSettings",
     "GateSettings",
     "LanguageGate",

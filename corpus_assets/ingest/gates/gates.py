@@ -70,9 +70,9 @@ class GateSettings(Settings):
     max_bytes: int = Field(default=2_000_000, ge=1)
     allowed_licences: tuple[str, ...] | None = Field(
         default=None,
-        description="SPDX ids that pass, by OR, AND and WITH of an expression; None: any",
+        description="SPDX ids that pass, by OR, AND and WITH of an expression, and `unknown` for what "
+        "states no licence and has none by its source; null: any",
     )
-    refuse_unknown_licence: bool = False
     robots: RobotsSettings | None = Field(
         default=None, description="robots.txt as of the crawl; null: it is not looked at"
     )
@@ -227,10 +227,9 @@ def header_opt_outs(record: RawRecord, settings: GateSettings) -> list[Statement
 
 
 def gate_licence(spdx: str, settings: GateSettings) -> Refusal | None:
-    if spdx == UNKNOWN_LICENCE:
-        return Refusal("licence_not_allowed", spdx) if settings.refuse_unknown_licence else None
     allowed = settings.allowed_licences
-    if allowed is None or allows(spdx, allowed):
+    is_known = spdx != UNKNOWN_LICENCE
+    if allowed is None or (allows(spdx, allowed) if is_known else UNKNOWN_LICENCE in allowed):
         return None
     return Refusal("licence_not_allowed", spdx[:64])
 

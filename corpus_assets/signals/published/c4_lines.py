@@ -14,11 +14,13 @@ from corpus_assets.text.phrases import phrase_table
 from corpus_assets.text.pieces import count_chars
 from corpus_assets.text.unicode import class_table
 
+MAX_WORD_CHARS = 1000  # of the longest word of a line that stays
+
 
 class C4Lines(CountsWords, TextStep):
     """Keeps the lines that end in an end mark and have enough words; the rest is cut out.
 
-    Lines go, for the first of these that holds: a word of more than `max_word_chars`; no end
+    Lines go, for the first of these that holds: a word of more than 1,000 characters; no end
     mark (or an ellipsis of full stops); fewer than `min_words`; filler text, a warning about
     JavaScript, a curly brace, a legal notice. Footnote marks such as `[1]` and `[edit]` are cut out first.
 
@@ -39,7 +41,6 @@ class C4Lines(CountsWords, TextStep):
     family: Literal["c4_lines"] = "c4_lines"
     end_marks: str = Field(default='.?!"', description="empty: lines need no end mark")
     min_words: int = Field(default=5, ge=0, description="fewest words of a line that stays")
-    max_word_chars: int = Field(default=1000, ge=1, description="longest word of a line that stays")
 
     def columns(self) -> dict[str, pa.DataType]:
         return {
@@ -60,7 +61,7 @@ class C4Lines(CountsWords, TextStep):
             words.rows,
             code_points_of(self.end_marks),
             self.min_words,
-            self.max_word_chars,
+            MAX_WORD_CHARS,
             phrase_table(FILLER),
             phrase_table(JAVASCRIPT),
             phrase_table(POLICY),

@@ -173,7 +173,7 @@ def test_ready_text_needs_neither_url_nor_type() -> None:
 
 
 def test_markup_is_refused_for_opt_outs_licences_and_absurdity() -> None:
-    settings = GateSettings(allowed_licences=("CC0-1.0",), refuse_unknown_licence=True)
+    settings = GateSettings(allowed_licences=("CC0-1.0",))
     lower = PAGE.payload.lower()
     assert gate_page(lower, "CC0-1.0", settings) is None
     assert gate_page(lower, "CC-BY-4.0", settings) == ("licence_not_allowed", "CC-BY-4.0")
