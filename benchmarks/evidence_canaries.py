@@ -94,7 +94,7 @@ def build(options: argparse.Namespace) -> None:
         "signals": {"families": [{"family": "language"}]},
         "selection": {"rules": []},
         "signatures": {},
-        "clusters": {"url": False, "exact": False, "near": False},
+        "clusters": {"url": False, "exact": False, "min_similarity": None},
         "clean_text": {"boilerplate": {"domains": []}, "min_chars": 1},
         "tokenizer": {"train": {"vocab_size": 8192}, "sample": {"max_chars": 20_000_000}},
         "shards": {"pack": {"seq_len": 1024, "packing": "best_fit"}},

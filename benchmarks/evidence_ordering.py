@@ -41,7 +41,7 @@ from corpus_assets.session import open_home
 RECIPES = Path(__file__).parents[1] / "recipes"
 ORDER = ("all", "main", "rules", "dedup")
 PUBLISHED = ("gopher", "c4", "fineweb")
-NO_COPIES = {"url": False, "exact": False, "near": False}
+NO_COPIES = {"url": False, "exact": False, "min_similarity": None}
 TRAINED = {"train": {"vocab_size": 8192}, "sample": {"max_chars": 20_000_000}}
 
 

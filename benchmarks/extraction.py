@@ -69,23 +69,19 @@ PEER = Path(__file__).with_name("extraction_peer.py")
 WEB = SourceSpec(name="web", format="warc")
 MAX_BYTES = 20_000_000
 TURNS = 4
-GATES = {"max_bytes": MAX_BYTES, "content_types": ("text/html", "application/xhtml+xml")}
+GATES = GateSettings(max_bytes=MAX_BYTES)
 
 OURS: dict[str, IngestSettings] = {
-    "precision": IngestSettings(
-        gates=GateSettings(**GATES), extraction=ExtractionSettings(mode="precision")
-    ),
-    "fast": IngestSettings(gates=GateSettings(**GATES), extraction=ExtractionSettings(mode="fast")),
+    "precision": IngestSettings(gates=GATES, extraction=ExtractionSettings(mode="precision")),
+    "fast": IngestSettings(gates=GATES, extraction=ExtractionSettings(mode="fast")),
     "fast, English gate": IngestSettings(
-        gates=GateSettings(**GATES, language_gate=LanguageGateSettings(languages=("en",))),
+        gates=GateSettings(
+            max_bytes=MAX_BYTES, language_gate=LanguageGateSettings(languages=("en",))
+        ),
         extraction=ExtractionSettings(mode="fast"),
     ),
-    "resiliparse": IngestSettings(
-        gates=GateSettings(**GATES), extraction=ExtractionSettings(engine="resiliparse")
-    ),
-    "blocks": IngestSettings(
-        gates=GateSettings(**GATES), extraction=ExtractionSettings(engine="blocks")
-    ),
+    "resiliparse": IngestSettings(gates=GATES, extraction=ExtractionSettings(engine="resiliparse")),
+    "blocks": IngestSettings(gates=GATES, extraction=ExtractionSettings(engine="blocks")),
 }
 Texts = dict[str, str]
 Seconds = dict[str, float]

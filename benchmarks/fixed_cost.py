@@ -36,7 +36,7 @@ selection:
 tokenizer:
   train: {vocab_size: 300, special_slots: 4}
 shards:
-  pack: {seq_len: 64}
+  seq_len: 64
 mixture:
   domains: {web: 1.0}
   tiers: {all: 1.0}

@@ -36,6 +36,7 @@ from corpus_assets.ingest.gates.site_gate import RobotsSettings
 from corpus_assets.ingest.gates.site_index import SiteIndex, file_hash, site_of, write_index
 from corpus_assets.ingest.gates.site_rules import PATHS, robots_rules, to_bytes
 from corpus_assets.ingest.gates.url_lists import UrlLists
+from corpus_assets.ingest.gates.url_words import UrlWords
 from corpus_assets.ingest.kernels.landmarks import find_landmarks
 from corpus_assets.ingest.records import RawRecord
 
@@ -58,7 +59,7 @@ def main() -> None:
     pages = [(record, address) for record, address in pages if address is not None]
     settings = GateSettings(
         robots=RobotsSettings(agents=AGENTS),
-        blocked_url_words=("casino", "porn", "viagra"),
+        blocked_url_words=(UrlWords(name="spam", words=("casino", "porn", "viagra")),),
     )
     with tempfile.TemporaryDirectory() as folder:
         lists = UrlLists(
@@ -76,7 +77,7 @@ def report(pages: list[tuple[RawRecord, Address]], settings: GateSettings, lists
         "blocked_host": lambda: (blocked_host(a, hosts) for _, a in pages),
         "blocked_category": lambda: (blocked_category(a, lists) for _, a in pages),
         "blocked_url": lambda: (blocked_url(a, settings) for _, a in pages),
-        "http_status": lambda: (http_status(r, settings) for r, _ in pages),
+        "http_status": lambda: (http_status(r) for r, _ in pages),
         "robots, ai.txt, tdmrep": lambda: (site_files(r, a, settings, lists) for r, a in pages),
         "opt-out headers": lambda: (header_opt_outs(r, settings) for r, _ in pages),
         "landmarks": lambda: (find_landmarks(r.payload) for r, _ in pages),

@@ -26,8 +26,7 @@ from corpus_assets.models.files import model_at
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
-from corpus_assets.signals.base import WordBreaks
-from corpus_assets.signals.stages.settings import SignalSettings
+from corpus_assets.signals.base import CountsWords, WordBreaks
 from corpus_assets.signals.stages.signals import compute_signals
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.segment import SEGMENTER
@@ -109,16 +108,15 @@ def survival(documents: pa.Table, languages: list[str]) -> None:
     recipe = load_recipe(RECIPE)
     rules = tuple(rule for rule in recipe.selection.rules if rule.name not in LEFT_OUT)
     halves = [key[0] % 2 for key in documents["doc_id"].to_pylist()]
-    for breaks in ("white_space", "segmented"):
+    both: tuple[WordBreaks, ...] = ("white_space", "segmented")
+    for breaks in both:
         families = tuple(
-            family.model_copy(update={"word_breaks": breaks})
-            if isinstance(family, WordBreaks)
-            else family
+            family.with_words(breaks) if isinstance(family, CountsWords) else family
             for family in recipe.signals.families
             if family.family != "classifier"
         )
         models = {"lid": model_at("lid.176").path}
-        signals = compute_signals(documents, SignalSettings(families=families), models)
+        signals = compute_signals(documents, recipe.signals.only(families), models)
         chosen = select(documents, signals, SelectionSettings(rules=rules), {}).to_pylist()
         print(f"\n{breaks}: pages that the demo's rules keep, and the rules that fail most")
         for language in dict.fromkeys(languages):

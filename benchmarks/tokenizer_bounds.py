@@ -16,7 +16,7 @@ from corpus_assets.inspect.tokenizers import read_texts
 from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
 from corpus_assets.tokenizer.audit import Training, audit
 from corpus_assets.tokenizer.scripts import own_scripts
-from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.settings import MIN_SCRIPT_SHARE, TokenizerSettings
 from corpus_assets.tokenizer.train import train_tokenizer
 
 
@@ -35,7 +35,7 @@ def main() -> None:
     texts = [one.text for one in learned]
     usual = TokenizerSettings()
     rows = ((one.text, one.domain, one.language) for one in learned)
-    scripts = own_scripts(rows, usual.min_script_share, usual.min_documents)
+    scripts = own_scripts(rows, MIN_SCRIPT_SHARE, usual.min_documents)
     print(f"{sum(map(len, texts)):,} characters in {len(texts):,} texts: {', '.join(scripts)}\n")
     print("  size    ids  max chars  bytes per token  never used  CPU s")
     sizes, bounds = (

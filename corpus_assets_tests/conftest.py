@@ -34,6 +34,8 @@ settings.load_profile("compiles")
 
 _CONFIG = tempfile.TemporaryDirectory()
 os.environ["XDG_CONFIG_HOME"] = _CONFIG.name  # no signing key of the user's
+os.environ["CORPUS_FETCH_REQUESTS_PER_S"] = "1000"  # of servers of our own
+os.environ["CORPUS_FETCH_ATTEMPTS"] = "40"
 
 
 @pytest.fixture(scope="session")

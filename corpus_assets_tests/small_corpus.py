@@ -171,19 +171,18 @@ sources:
       books-1: books/books-1.jsonl
 calibrate_on: [crawl-1, books-1]
 blocklists: [blocklist.txt]
-blocked_categories: {folder: lists, categories: [gambling]}
+blocked_categories: {gambling: lists/gambling}
 documents:
   gates:
     robots: {agents: [ExampleBot]}
-    optout: {headers: [noai], meta: [noai]}
+    optout: {directives: [noai]}
 classifiers:
   quality:
     positives: [quality/positives.jsonl, {snapshots: [books-1], max_documents: 4}]
     negatives: [quality/negatives.jsonl]
     train: {epochs: 60, dim: 8, bucket: 1000}
 perplexity:
-  models:
-    good: {texts: [quality/positives.jsonl], train: {min_texts: 2}}
+  good: {texts: [quality/positives.jsonl]}
 signals:
   families:
     - {family: language}
@@ -209,7 +208,7 @@ selection:
     min_documents: 5
 clusters: {scope: all, keep: longest, min_similarity: 0.7}
 eval_suites: [evals/*.jsonl]
-contamination: {drop_share: 0.8, report_share: 0.3, judgements: [lists/judgements.jsonl]}
+contamination: {drop_share: 0.8, judgements: [lists/judgements.jsonl]}
 clean_text:
   boilerplate: {domains: [web], min_documents: 6}
   repeated_spans: {min_words: 20}
@@ -218,7 +217,8 @@ tokenizer:
   train: {vocab_size: 400, special_slots: 4}
   sample: {languages: [en]}
 shards:
-  pack: {seq_len: 64, packing: best_fit}
+  seq_len: 64
+  packing: best_fit
   tokens_per_shard: 2048
 mixture:
   domains: {web: 0.8, books: 0.2}

@@ -17,7 +17,8 @@ from corpus_assets.cli.main import cli as corpus_group
 from corpus_assets.defs.assets import ASSETS
 from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.recipe.load import parse_recipe
-from corpus_assets.scrub.settings import FIELDS, drop_reason
+from corpus_assets.scrub.settings import KINDS as PERSONAL_DATA
+from corpus_assets.scrub.settings import drop_reason
 from corpus_assets.stages import STAGES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,6 +73,11 @@ def yaml_recipes(page: Path) -> Iterator[dict[str, object]]:
 def test_pages_made_from_declarations_are_up_to_date(page: str, name: str) -> None:
     written = (DOCS / "reference" / f"{page}.md").read_text(encoding="utf-8")
     assert written == maker(name).reference(), f"run `python docs/{name}.py`"
+
+
+def test_a_recipe_has_few_enough_keys_to_be_held_in_mind() -> None:
+    """Before a key is added: ADR 0074 says what belongs in a recipe, and what does not."""
+    assert maker("make_reference").key_count() <= 400
 
 
 @pytest.mark.parametrize(
@@ -137,7 +143,7 @@ def test_every_drop_reason_is_declared_and_explained() -> None:
         for found in REFUSAL.findall(file.read_text(encoding="utf-8")):
             assert DOCUMENTS.is_reason(found[0] or found[1]), found
     explained = (DOCS / "reference/drop-reasons.md").read_text(encoding="utf-8")
-    named = declared | {drop_reason(kind) for kind in FIELDS.values()}
+    named = declared | {drop_reason(kind) for kind in PERSONAL_DATA}
     assert sorted(reason for reason in named if f"`{reason}`" not in explained) == []
 
 

@@ -19,7 +19,7 @@ selection:
   rules:
     - {name: word_count, signal: n_words, min: 50}
 tokenizer: {train: {}}
-shards: {pack: {seq_len: 256}}
+shards: {seq_len: 256}
 mixture:
   domains: {web: 1.0}
   tiers: {all: 1.0}

@@ -43,22 +43,18 @@ MEANINGS = {
     "Recipe.sources": "where documents come from; the order of all snapshots is their rank",
     "Recipe.calibrate_on": "snapshots that cutoffs and tokenizer learn from; null: all",
     "Recipe.blocklists": "files with one host per line; pages of these hosts are dropped",
-    "Recipe.blocked_categories": "pages to drop by category, from lists in UT1's layout",
     "Recipe.documents": "gates, and text extraction",
     "Recipe.language_model": "the language identifier",
-    "Recipe.perplexity": "language models for perplexity; null: there are none",
     "Recipe.signals": "what is measured of every document",
     "Recipe.selection": "what is kept, by thresholds over the signals",
     "Recipe.signatures": "MinHash signatures, for near duplicates",
     "Recipe.clusters": "which duplicates are found, how far apart, and which one is kept",
     "Recipe.eval_suites": "benchmarks to search documents for: files, or entries with settings",
-    "Recipe.eval_index": "how benchmark items are cut into n-grams",
     "Recipe.contamination": "how much of a benchmark item is contamination, and what follows",
     "Recipe.clean_text": "boilerplate lines, personal data, and the shortest text kept",
     "Recipe.tokenizer": "trained here, or a pinned `tokenizer.json`",
     "Recipe.shards": "length of samples, packing, size of shards",
     "Recipe.mixture": "how much of what a training run sees, and when",
-    "Recipe.survival": "by stage: shares of surviving documents outside which a check warns",
     "Recipe.drift": "how far a snapshot may differ from those before it; not part of a version's identity",
     "SourceEntry.name": "name of the source; part of every `doc_id`",
     "SourceEntry.fields": "columns of a JSONL or Parquet source",
@@ -70,35 +66,19 @@ MEANINGS = {
     "FieldNames.title": "column of the title",
     "IngestSettings.gates": "cheap refusals before extraction",
     "IngestSettings.extraction": "text from pages",
-    "GateSettings.blocked_hosts": "hosts to drop, with their subdomains; adds to `blocklists`",
-    "GateSettings.http_statuses": "statuses that pass; records without one pass",
-    "GateSettings.content_types": "media types that pass",
-    "GateSettings.min_bytes": "smallest payload or text that passes, in bytes",
     "GateSettings.max_bytes": "largest payload or text that passes, in bytes",
-    "GateSettings.refuse_unknown_licence": "drop what states no licence and has none by its source",
     "GateSettings.optout": "publishers' machine-readable refusals",
-    "OptOutSettings.tdm_reservation": "honour `tdm-reservation: 1` in headers, meta tags and the "
-    "tdmrep.json among a source's `site_files`",
-    "OptOutSettings.noindex": "count `noindex` and `none` as a refusal as well",
     "ExtractionSettings.engine": "the extractor",
     "ExtractionSettings.mode": "`fast`: trafilatura's own rules; `precision`: also compares with "
     "two other extractors, keeps less where they disagree, takes longer",
-    "ExtractionSettings.include_tables": "text of tables",
     "ExtractionSettings.include_comments": "text of readers' comments",
-    "LanguageModel.sha256": "digest the file must have; null: the one the project pins",
     "TrainSettings.word_ngrams": "longest run of words that is a feature",
     "TrainSettings.dim": "size of word vectors",
     "TrainSettings.epochs": "passes over the training texts",
     "TrainSettings.lr": "learning rate",
     "TrainSettings.bucket": "hash buckets for word n-grams",
-    "TrainSettings.holdout_share": "share of texts on each side kept for measuring",
-    "TrainSettings.seed": "of the training, and of the choice of held-out texts",
     "Ensemble.buckets": "equal shares of the documents that make the ranks",
     "SignalSettings.families": "families to compute, in this order; each once",
-    "GopherQuality.stop_words": "words that running text of the language has",
-    "Repetition.top_ngrams": "sizes n for which the most frequent n-gram is measured",
-    "Repetition.dup_ngrams": "sizes n for which repeated n-grams are measured",
-    "FineWeb.short_line_chars": "longest line that counts as short, in characters",
     "SelectionSettings.rules": "all that a document must be; the first failing one is the reason",
     "SelectionSettings.cutoffs": "thresholds given as shares, by name",
     "SelectionSettings.tiers": "grades of kept documents; null: one tier for all",
@@ -109,8 +89,6 @@ MEANINGS = {
     "Condition.max": "largest value that meets it",
     "Bounds.min": "lower end, included",
     "Bounds.max": "upper end, included",
-    "LanguageBounds.min": "smallest value that passes there",
-    "LanguageBounds.max": "largest value that passes there",
     "CutoffSettings.signal": "the column that the cutoff is about",
     "CutoffSettings.drop_share": "share of documents below the cutoff",
     "CutoffSettings.by": "a value for each language, each domain, or each language of each domain; "
@@ -122,37 +100,25 @@ MEANINGS = {
     "null: one for all",
     "TierSettings.min_documents": "a language or domain with fewer uses the common bounds",
     "SignatureSettings.shingle_words": "words in a shingle",
-    "SignatureSettings.character_shingles": "in scripts without spaces every character is a word; "
-    "off: a run of them is",
     "SignatureSettings.bands": "bands; two documents meet when they agree in one",
     "SignatureSettings.rows_per_band": "minima in a band",
-    "SignatureSettings.seed": "of the permutations",
     "ClusterSettings.url": "pages with the same `url_key` are duplicates",
     "ClusterSettings.exact": "documents with the same `text_id` are duplicates",
-    "ClusterSettings.near": "documents whose signatures agree are duplicates",
     "ClusterSettings.min_similarity": "estimated Jaccard similarity of shingles that confirms a "
-    "near duplicate; 0: a shared band is enough",
-    "ClusterSettings.max_rounds": "centres tried in one bucket",
+    "near duplicate; 0: a shared band is enough; null: near duplicates are not looked for",
     "ClusterSettings.scope": "`per_snapshot`: only inside a snapshot; `all`: against all snapshots "
-    "before it too; `{rolling: n}`: against the n before it",
+    "before it too; a number: against so many before it",
     "ClusterSettings.keep": "which member of the earliest snapshot is kept",
-    "Rolling.rolling": "how many earlier snapshots",
-    "EvalIndexSettings.ngram": "words in an n-gram",
-    "EvalIndexSettings.short_item": "an item shorter than an n-gram is searched for as a whole",
-    "EvalIndexSettings.min_words": "an item with fewer words is not searched for",
-    "ContaminationSettings.near_misses": "lightly edited items, for review; null: not looked for",
+    "ContaminationSettings.ngram": "words in an n-gram",
+    "ContaminationSettings.min_words": "an item with fewer words is not searched for",
     "EvalSuite.fields": "which fields of a record say what",
     "CleanTextSettings.scrub": "personal data",
     "CleanTextSettings.min_chars": "a shorter final text is dropped",
     "TokenizerEntry.train": "train byte-level BPE; not together with `pinned`",
     "TokenizerEntry.sample": "what it is trained on",
-    "TokenizerEntry.pinned": "path of a `tokenizer.json`; not together with `train`",
-    "TokenizerEntry.sha256": "digest of the pinned file; needed with `pinned`",
     "TokenizerSample.languages": "languages to take; null: all",
     "TokenizerSettings.split_pattern": "regular expression of pre-tokenization, after Llama 3",
     "TokenizerSettings.special_tokens": "ids 0, 1, ... in this order; those that end a document and fill a sample are among them",
-    "TokenizerSettings.min_frequency": "a pair seen less often is not merged",
-    "ShardSettings.pack": "samples and packing",
     "ShardSettings.tokens_per_shard": "aimed at, with 4 characters a token assumed; sets the "
     "number of shards of a group",
     "MixtureSettings.phases": "stretches of the run, in order",
@@ -162,7 +128,7 @@ MEANINGS = {
 
 def main() -> None:
     TARGET.write_text(reference(), encoding="utf-8")
-    sys.stdout.write(f"wrote {TARGET.name}\n")
+    sys.stdout.write(f"wrote {TARGET.name}: {key_count()} keys\n")
 
 
 def reference() -> str:
@@ -176,6 +142,11 @@ def reference() -> str:
     if unused:
         raise SystemExit(f"MEANINGS has entries that nothing needs: {', '.join(sorted(unused))}")
     return "\n".join(parts)
+
+
+def key_count() -> int:
+    """How many keys a recipe may have: the fields of every model that reads one, each model once."""
+    return sum(len(model.model_fields) for _, model in sections(Recipe))
 
 
 def sections(root: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
@@ -334,7 +305,7 @@ def _signal_columns() -> str:
         "|---|---|",
     ]
     for name, family in FAMILIES.items():
-        columns = family(family=name).columns()
+        columns = family.model_construct(family=name).columns()
         shown = ", ".join(
             f"`{column}`" + (" (label)" if str(kind) == "string" else "")
             for column, kind in columns.items()

@@ -18,7 +18,7 @@ from corpus_loader import LoaderError, Manifest
 CONTENTS_FORMAT = "corpus-assets/contents/1"
 CONTENTS_NAME = "contents.json"
 THRESHOLDS = "thresholds.json"
-THRESHOLDS_FORMAT = "corpus-assets/thresholds/2"
+THRESHOLDS_FORMAT = "corpus-assets/thresholds/3"
 """A file in a version's folder: what each threshold of its selection would keep at other values."""
 FUNNEL = "funnel.json"
 FUNNEL_FORMAT = "corpus-assets/funnel/1"

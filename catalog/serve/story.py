@@ -200,7 +200,7 @@ def asked_of(
                 "name": rule["name"],
                 "signal": rule["signal"],
                 "value": value,
-                "asked": _asked(rule, selection, domain, language),
+                "asked": _asked(rule, selection, language),
                 "failed": is_failed,
             }
 
@@ -210,16 +210,13 @@ def _concerns(rule: Mapping[str, Any], domain: str | None, language: str | None)
     return (domains is None or domain in domains) and (languages is None or language in languages)
 
 
-def _asked(
-    rule: Mapping[str, Any], selection: Mapping[str, Any], domain: str | None, language: str | None
-) -> str:
-    """Say what a rule or a condition asks: of its own bounds the closest, which are those of the
-    language in the domain, of the domain, of the language, of the rule."""
+def _asked(rule: Mapping[str, Any], selection: Mapping[str, Any], language: str | None) -> str:
+    """Say what a rule or a condition asks: of its own bounds those of the language, or of the rule."""
     where = rule.get("where")
     if where and where.get("tier"):
         only = f", where the tier is one of {', '.join(where['tier'])}"
     elif where:
-        only = f", where {where['signal']} is {_asked(where, selection, domain, language)}"
+        only = f", where {where['signal']} is {_asked(where, selection, language)}"
     else:
         only = ""
     if rule.get("in") is not None:
@@ -228,13 +225,7 @@ def _asked(
         cutoff = selection["cutoffs"][rule["cutoff"]]
         end = cutoff.get("drop") or "lowest"
         return f"not among the {end} {written(100 * cutoff['drop_share'])}%{only}"
-    own = (rule.get("domain_bounds") or {}).get(domain) or {}
-    levels = [
-        (own.get("languages") or {}).get(language),
-        own,
-        (rule.get("languages") or {}).get(language),
-        rule,
-    ]
+    levels = [(rule.get("languages") or {}).get(language), rule]
     words = ("above", "below") if rule.get("exclusive") else ("at least", "at most")
     ends = []
     for word, end in zip(words, ("min", "max"), strict=True):

@@ -58,12 +58,11 @@ def _row(
                 f"{name} has places from 0 to {len(values) - 1}, not {chosen[:40]!r}"
             )
         place = int(chosen)
-    own = [of for of in (one["domain"], one["language"]) if of is not None]
     return {
         "name": name,
         "rule": one["rule"],
         "asks": f"{one['signal']} {ABOVE[one['end'], one['exclusive']]}",
-        "only": ", ".join(own or [*one["domains"], *one["languages"]]),
+        "only": one["language"] or ", ".join([*one["domains"], *one["languages"]]),
         "places": len(values) - 1,
         "place": place,
         "typed": typed,
@@ -80,8 +79,7 @@ def _row(
 
 def _name(one: Mapping[str, Any]) -> str:
     """Return where a threshold stands in its rule, as `corpus whatif --set` takes it."""
-    inside = [("domain_bounds", one["domain"]), ("languages", one["language"])]
-    keys = [key for kind, of in inside if of is not None for key in (kind, of)]
+    keys = [] if one["language"] is None else ["languages", one["language"]]
     return ".".join([one["rule"], *keys, one["end"]])
 
 

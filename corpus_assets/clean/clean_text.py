@@ -100,13 +100,6 @@ class CleanTextSettings(Settings):
         description="a final text with fewer sentences is dropped, counted as `c4_sentences` are; "
         "null: they are not counted",
     )
-    max_host_loss: float = Field(
-        default=0.3,
-        ge=0,
-        le=1,
-        description="share of a site's text above which a check warns that boilerplate lines "
-        "and repeated passages take too much; changes nothing of what comes out",
-    )
     tiers_by_copies: tuple[Annotated[int, Field(ge=2)], ...] = Field(
         default=(),
         description="cluster sizes at which kept documents form groups of their own "
@@ -128,11 +121,8 @@ class CleanTextSettings(Settings):
         return self
 
     def identity(self) -> dict[str, object]:
-        """Without the lists: they are inputs by digest, and where they lie is not identity.
-        Without the bound of a check, which judges what comes out."""
-        body = super().identity() | {"text_hashes": []}
-        del body["max_host_loss"]
-        return body
+        """Without the lists: they are inputs by digest, and where they lie is not identity."""
+        return super().identity() | {"text_hashes": []}
 
 
 @dataclass

@@ -56,7 +56,7 @@ def fate_inputs(pipeline: CleanPlanner, snapshot: str) -> Sequence[dict[str, Out
 
 def step_settings(pipeline: CleanPlanner) -> dict[str, Any]:
     """Return the families that rewrite text before it is cleaned."""
-    steps = SignalSettings(families=pipeline.recipe.signals.text_steps())
+    steps = pipeline.recipe.signals.only(pipeline.recipe.signals.text_steps())
     if not steps.families:
         return {}
     return {"steps": steps.model_dump(mode="json"), "step_versions": steps.identity()}

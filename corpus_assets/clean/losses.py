@@ -26,6 +26,7 @@ HOST_LOSSES = pa.schema(
 )
 """Sites, by name."""
 
+MAX_HOST_LOSS = 0.3  # of a site's text: from there on cleaning takes too much
 SHOWN = 10
 SUMMED_AT_ONCE = 64  # parts: what is held are the sites of the snapshot, and not those of each part
 
@@ -75,7 +76,7 @@ def snapshot_losses(pipeline: CleanPlanner, snapshot: str) -> pa.Table:
     return found.filter(pc.greater(found["cut"], 0)).sort_by(order)
 
 
-def losses_message(losses: pa.Table, bound: float) -> tuple[bool, str]:
+def losses_message(losses: pa.Table, bound: float = MAX_HOST_LOSS) -> tuple[bool, str]:
     """Whether losses (see `snapshot_losses`) are within bounds, and a sentence about them."""
     emptied = pc.sum(losses["emptied"]).as_py() or 0
     hit = [row for row in losses.to_pylist() if row["cut"] > bound * row["chars"]]

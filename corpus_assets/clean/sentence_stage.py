@@ -33,7 +33,7 @@ def plan_sentence_scores(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task
     families = _families(pipeline, snapshot)
     if not families.families:
         return []
-    settings = {"scores": families.model_dump(mode="json"), "score_versions": families.identity()}
+    settings = {"scores": families.plain(), "score_versions": families.identity()}
     settings |= step_settings(pipeline)
     shared, extra, params = signal_models(pipeline, families.needs())
     return Each(
@@ -60,7 +60,9 @@ def sentence_inputs(pipeline: CleanPlanner, snapshot: str) -> Sequence[dict[str,
 def _families(pipeline: CleanPlanner, snapshot: str) -> SignalSettings:
     domain = pipeline.recipe.source_of(snapshot).domain
     cuts = pipeline.recipe.clean_text.sentences
-    return SignalSettings(families=tuple(one.family() for one in cuts if one.applies_to(domain)))
+    known = pipeline.recipe.classifiers
+    families = (one.family(known) for one in cuts if one.applies_to(domain))
+    return SignalSettings(families=tuple(families))
 
 
 def run_sentence_scores(context: TaskContext) -> None:
@@ -72,7 +74,7 @@ def run_sentence_scores(context: TaskContext) -> None:
 
 def _score(context: TaskContext) -> pa.Table:
     """Return a column a classifier, row-aligned with the documents."""
-    settings = context.settings(SignalSettings, "scores")
+    settings = SignalSettings.of_plain(context.task.settings["scores"])
     families = [one for one in settings.families if isinstance(one, Classifier)]
     models, steps = model_files(context), text_steps(context)
     schema = pa.schema([(family.name, SCORED) for family in families])

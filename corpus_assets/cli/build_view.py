@@ -77,11 +77,10 @@ def summary_lines(
 
 def _loss_lines(pipeline: Pipeline) -> list[str]:
     """Name snapshots in which a rule dropped too much of a language, or cleaning too much."""
-    bound = pipeline.recipe.clean_text.max_host_loss
     kinds: dict[str, Callable[[str], tuple[bool, str]]] = {
         "Large losses by language:": partial(language_losses_message, pipeline),
         "Large losses by cleaning:": lambda snapshot: losses_message(
-            snapshot_losses(pipeline, snapshot), bound
+            snapshot_losses(pipeline, snapshot)
         ),
     }
     out = []

@@ -62,8 +62,7 @@ def retry(stage: str | None, snapshot: str | None, home: str | None) -> None:
 def skip(recipe: str, stage: str | None, snapshot: str | None, home: str | None) -> None:
     """Build RECIPE without the files of quarantined parts.
 
-    The recipe's `max_failed_parts` must allow as many; a version lists the files it was built
-    without.
+    A version lists the files that it was built without.
     """
     from corpus_assets.core.home import Home
     from corpus_assets.inspect.unreadable_files import skip_failed

@@ -67,9 +67,6 @@ def discover(
 @click.argument("name")
 @click.option("--files", type=click.IntRange(1), help="Number of files to use.")
 @click.option(
-    "--share", type=click.FloatRange(0, 1, min_open=True), help="Share of its files to use."
-)
-@click.option(
     "--as", "snapshot", metavar="SNAPSHOT", help="Name of the snapshot [the crawl's name]."
 )
 @SOURCE_OPTION
@@ -80,7 +77,6 @@ def add(
     recipe: str,
     name: str,
     files: int | None,
-    share: float | None,
     snapshot: str | None,
     source: str | None,
     home: str | None,
@@ -92,22 +88,19 @@ def add(
     The next build ingests it. The recipe file is not changed.
     """
     from corpus_assets.graph.run import pin_snapshot
-    from corpus_assets.ingest.crawl import Take, choose
+    from corpus_assets.ingest.crawl import choose
     from corpus_assets.ingest.snapshot_listing import OpenPlace
     from corpus_assets.inspect.snapshots import Book, make_entry, shown_bytes
     from corpus_assets.recipe.snapshots import add_snapshot, undo_add
     from corpus_assets.session import open_session
 
-    if files is not None and share is not None:
-        raise click.UsageError("give --files or --share, not both")
     place = Home.resolve(home)
     book = Book.open(recipe, place, overrides_of(settings))
     entry, crawl = book.crawl_source(source)
-    take = Take(files=files, share=share) if files or share else None
-    wanted = make_entry(book, entry, name, snapshot, take)
+    wanted = make_entry(book, entry, name, snapshot, files)
     with OpenPlace(crawl, book.locations) as crawls:
-        paths = crawls.paths(name, crawl.kind)
-    taken = len(choose(paths, take or crawl.take_of(wanted.snapshot), book.recipe.seed))
+        paths = crawls.paths(name, entry.format)
+    taken = len(choose(paths, files or crawl.number_of_files(wanted.snapshot), book.recipe.seed))
     book.with_snapshot(wanted)
     add_snapshot(book.store, book.recipe.name, wanted)
     size: int | None = None

@@ -32,7 +32,7 @@ class Home:
             store or str(root / "store"),
             catalog or f"sqlite:///{root}/catalog.db",
             seconds("CORPUS_CATALOG_BUSY_S", cls.catalog_busy_s),
-            _number("CORPUS_KEEP_UNPUBLISHED_DAYS", cls.keep_unpublished_days, "days"),
+            number("CORPUS_KEEP_UNPUBLISHED_DAYS", cls.keep_unpublished_days, "days"),
         )
 
     @property
@@ -50,10 +50,11 @@ class Home:
 
 def seconds(name: str, default: float) -> float:
     """Return a number of seconds from the environment."""
-    return _number(name, default, "seconds")
+    return number(name, default, "seconds")
 
 
-def _number(name: str, default: float, unit: str) -> float:
+def number(name: str, default: float, unit: str) -> float:
+    """Return a number from the environment, 0 or more; `unit` is what it counts."""
     text = os.environ.get(name, "").strip()
     try:
         value = float(text) if text else default

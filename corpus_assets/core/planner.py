@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 
 from corpus_assets.core.files import File
 from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.model_choice import ModelChoice
 from corpus_assets.core.store import Output, Result, Store
 from corpus_assets.core.task import Task
 
@@ -85,6 +86,6 @@ class Planner(Protocol[RecipeT_co]):
     def digests_of(self, paths: Sequence[Path]) -> str: ...
     def pins_of(self, paths: Iterable[Path]) -> tuple[PinnedFile, ...]: ...
     def model(
-        self, name: str, setting: str, sha256: str | None, kept_as: str
+        self, model: ModelChoice, setting: str, kept_as: str | None = None
     ) -> tuple[Path, str]: ...
     def language_model(self) -> tuple[Path, str]: ...

@@ -109,9 +109,6 @@ class Blocklist:
                         raise SourceError(f"{path} line {number}: {error}") from error
         return cls(hosts)
 
-    def with_hosts(self, hosts: Iterable[str]) -> "Blocklist":
-        return Blocklist([*sorted(self._hosts), *hosts])
-
     def __len__(self) -> int:
         return len(self._hosts)
 

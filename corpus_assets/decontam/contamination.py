@@ -7,16 +7,18 @@ which reads only those rows. So a changed drop threshold recomputes no text.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from corpus_assets.core.identity import Settings, is_absent
+from corpus_assets.core.model_choice import Model
 from corpus_assets.core.schemas import HITS
-from corpus_assets.decontam.eval_index import EvalIndex
+from corpus_assets.decontam.embedders import STATIC
+from corpus_assets.decontam.eval_index import EvalIndex, EvalIndexSettings
 from corpus_assets.decontam.kernels.gram_places import item_places
 from corpus_assets.decontam.kernels.near_misses import find_near_misses
 from corpus_assets.decontam.paraphrases import Paraphrases, ParaphraseScan
@@ -36,7 +38,6 @@ from corpus_assets.decontam.verdicts import (
 from corpus_assets.text.characters import char_tables, nfkc
 from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.ngrams import find_items
-from corpus_assets.text.words import MAX_NGRAM
 
 __all__ = [
     "REASON",
@@ -44,7 +45,6 @@ __all__ = [
     "VERSION",
     "CommonSettings",
     "ContaminationSettings",
-    "NearMissSettings",
     "ScanSettings",
     "VerdictSettings",
     "scan",
@@ -57,96 +57,87 @@ _ROWS_PER_BATCH = 1 << 16
 _GAP_WORDS = 3  # stretches of an item that are no farther apart are one place
 
 
-class NearMissSettings(Settings):
-    """Lightly edited items: found for people to look at; `near_miss` says what follows."""
-
-    seed_words: int = Field(
-        default=5, ge=3, le=MAX_NGRAM, description="words in a row that must have been left alone"
-    )
-    min_words: int = Field(
-        default=13, ge=3, description="a shorter item is not looked for in edited form"
-    )
-    min_similarity: float = Field(
-        default=0.7,
-        gt=0,
-        le=1,
-        description="1 - words put in, left out or replaced / words of the item",
-    )
+REPORT_SHARE = 0.3  # of an item's n-grams: from there on a document has a row
+SEED_WORDS = 5  # in a row, which an edit must have left alone
+MIN_EDITED_WORDS = 13  # a shorter item is not looked for in edited form
 
 
 class ScanSettings(Settings):
     """What `scan` reads."""
 
-    report_share: float = Field(
-        default=0.3, gt=0, le=1, description="share of an item's n-grams that is worth a row"
-    )
-    near_misses: NearMissSettings | None = NearMissSettings()
-    code_domains: tuple[str, ...] | None = Field(
-        default=None, description="domains searched for the code of suites; null: all"
-    )
+    report_share: float = REPORT_SHARE
+    near_misses: float | None = 0.7
+    code_domains: tuple[str, ...] | None = None
     paraphrases: ParaphraseScan | None = Field(default=None, exclude_if=is_absent)
 
 
-class ParaphraseSettings(ParaphraseScan, ParaphraseVerdict):
+class ParaphraseSettings(ParaphraseVerdict):
     """Items said in other words: by a model of vectors, and by words that must be there."""
 
-    model: str = Field(description="name of an installed model (`corpus models list`), a folder")
-    sha256: str = Field(default="", description="its digest; empty: that of the installation")
-
-    @model_validator(mode="after")
-    def _near_ones_are_recorded(self) -> "ParaphraseSettings":
-        if self.min_similarity < self.report_similarity:
-            raise ValueError("min_similarity must not be below report_similarity")
-        return self
+    model: Model = Field(description="the model, a folder")
+    engine: str = Field(default=STATIC, description="a plug-in that runs such models")
 
 
-class ContaminationSettings(ScanSettings, VerdictSettings, CommonSettings):
+class ContaminationSettings(EvalIndexSettings, VerdictSettings, CommonSettings):
     """All of it, as a recipe writes it; each step is given its own part."""
 
+    drop_share: float = Field(
+        default=0.8,
+        ge=REPORT_SHARE,
+        le=1,
+        description="share of an item's n-grams that is contamination",
+    )
+    near_misses: float | None = Field(
+        default=0.7,
+        gt=0,
+        le=1,
+        description="how alike a lightly edited item is that is listed (1 - words put in, left out or "
+        "replaced / words of the item); null: none is looked for",
+    )
+    code_domains: tuple[str, ...] | None = Field(
+        default=None, description="domains searched for the code of suites; null: all"
+    )
     paraphrases: ParaphraseSettings | None = Field(
         default=None,
         exclude_if=is_absent,
         description="items said in other words, for review; null: not looked for",
     )
 
-    @model_validator(mode="after")
-    def _drops_are_recorded(self) -> "ContaminationSettings":
-        if self.drop_share < self.report_share:
-            raise ValueError("drop_share must not be below report_share: such hits are not kept")
-        return self
+    def identity(self) -> dict[str, Any]:
+        body = super().identity()
+        if self.paraphrases is not None:
+            body["paraphrases"]["model"] = self.paraphrases.model.identity()
+        return body
+
+    @property
+    def index(self) -> EvalIndexSettings:
+        """The part that belongs to the fingerprint of the index."""
+        return EvalIndexSettings(ngram=self.ngram, min_words=self.min_words)
 
     @property
     def scan(self) -> ScanSettings:
         """The part that belongs to the fingerprint of `scan`."""
-        return _part(ScanSettings, self)
+        said = self.paraphrases
+        return ScanSettings(
+            near_misses=self.near_misses,
+            code_domains=self.code_domains,
+            paraphrases=ParaphraseScan(engine=said.engine) if said is not None else None,
+        )
 
     @property
     def verdict(self) -> VerdictSettings:
         """The part that belongs to the fingerprint of `verdicts`."""
-        return _part(VerdictSettings, self)
+        body = {name: getattr(self, name) for name in VerdictSettings.model_fields}
+        if (said := self.paraphrases) is not None:
+            body["paraphrases"] = ParaphraseVerdict(
+                min_similarity=said.min_similarity, action=said.action
+            )
+        return VerdictSettings(**body)
 
     @property
     def common(self) -> CommonSettings:
         """The part that belongs to the calibration of common items."""
         return CommonSettings(common_documents=self.common_documents)
-
-
-Part = TypeVar("Part", ScanSettings, VerdictSettings)
-_PARAPHRASES: dict[type[Settings], type[Settings]] = {
-    ScanSettings: ParaphraseScan,
-    VerdictSettings: ParaphraseVerdict,
-}
-
-
-def _part(kind: type[Part], whole: ContaminationSettings) -> Part:
-    """Return the settings of one step, those of paraphrases among them likewise."""
-    body: dict[str, Any] = {name: getattr(whole, name) for name in kind.model_fields}
-    if whole.paraphrases is not None:
-        own = _PARAPHRASES[kind]
-        body["paraphrases"] = own(
-            **{name: getattr(whole.paraphrases, name) for name in own.model_fields}
-        )
-    return kind(**body)
 
 
 @dataclass
@@ -248,10 +239,8 @@ def _words_found(
         _add_places(found, texts[row].as_py(), part, where)
     near = settings.near_misses
     if near is not None:
-        seeds = index.seeds(near.seed_words, near.min_words)
-        missed = find_near_misses(
-            data, offsets, tables, seeds, near.seed_words, near.min_similarity
-        )
+        seeds = index.seeds(SEED_WORDS, MIN_EDITED_WORDS)
+        missed = find_near_misses(data, offsets, tables, seeds, SEED_WORDS, near)
         for row, item, share, low, high in zip(*missed, strict=True):
             found = by_row.setdefault(int(row), {})
             one = found.setdefault(int(item), _Found(totals[int(item)]))

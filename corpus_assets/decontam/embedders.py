@@ -27,6 +27,8 @@ DECIMALS = 4
 
 Vectors = npt.NDArray[np.int16]
 
+STATIC = "static"  # the engine that is here
+
 
 class TextEmbedder(Protocol):
     """What an engine gives: a row for each text, which must not depend on the texts beside it."""
@@ -41,10 +43,10 @@ def load_embedder(engine: str, folder: Path) -> TextEmbedder:
     if engine in found:
         make: Callable[[Path], TextEmbedder] = found[engine].load()
         return make(folder)
-    if engine == "static":
+    if engine == STATIC:
         return StaticVectors(folder)
     raise ModelError(
-        f"no plug-in runs the engine {engine!r}; known: {', '.join(sorted({*found, 'static'}))}"
+        f"no plug-in runs the engine {engine!r}; known: {', '.join(sorted({*found, STATIC}))}"
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,6 @@ from corpus_assets.core.errors import RecipeError, SourceError
 from corpus_assets.core.identity import Settings, canonical_json
 from corpus_assets.decontam.code_index import CodeIndex, build_code_indexes
 from corpus_assets.decontam.eval_suites import EvalItem, read_items, read_suites
-from corpus_assets.decontam.kernels.code_tokens import MAX_TOKENS
 from corpus_assets.decontam.kernels.near_misses import Seeds, build_seeds, word_hashes
 from corpus_assets.decontam.questions import find_questions
 from corpus_assets.text.characters import OWN_WORD, char_tables, nfkc
@@ -74,6 +73,7 @@ GRAM = pa.struct(
 )
 EVAL_INDEX = pa.schema([("forms", pa.large_list(FORM)), ("grams", pa.large_list(GRAM))])
 
+CODE_NGRAM = 20  # tokens; a shorter piece of code is not searched for
 MAX_ASKED = 2  # items of a benchmark that may ask the same with other choices
 LONG_QUESTION = 2  # n-grams: so many words are nobody's turn of phrase, whoever else asks them
 
@@ -82,14 +82,7 @@ class EvalIndexSettings(Settings):
     """How items are cut into n-grams."""
 
     ngram: int = Field(default=13, ge=1, le=MAX_NGRAM)
-    short_item: Literal["whole_text"] = "whole_text"
     min_words: int = Field(default=8, ge=1)
-    code_ngram: int = Field(
-        default=20,
-        ge=8,
-        le=MAX_TOKENS,
-        description="tokens in an n-gram of code; a shorter piece of code is not searched for",
-    )
 
     @model_validator(mode="after")
     def _min_words_fit(self) -> "EvalIndexSettings":
@@ -323,9 +316,7 @@ def parse_eval_index(data: bytes) -> EvalIndex:
         item_totals=_numbers(forms.field("n_grams"), np.int64),
     )
     names = (forms.field("benchmark"), forms.field("item_id"))
-    return EvalIndex(
-        _first_forms(*names), *names, texts, found, build_lookup(found), _code(forms, settings)
-    )
+    return EvalIndex(_first_forms(*names), *names, texts, found, build_lookup(found), _code(forms))
 
 
 def _first_forms(benchmarks: pa.Array, item_ids: pa.Array) -> npt.NDArray[np.int64]:
@@ -334,9 +325,9 @@ def _first_forms(benchmarks: pa.Array, item_ids: pa.Array) -> npt.NDArray[np.int
     return np.array([firsts.setdefault(name, form) for form, name in enumerate(names)], np.int64)
 
 
-def _code(forms: pa.Array, settings: EvalIndexSettings) -> tuple[CodeIndex, ...]:
+def _code(forms: pa.Array) -> tuple[CodeIndex, ...]:
     languages = forms.field("language").to_pylist()
-    return build_code_indexes(forms.field("code"), languages, settings.code_ngram)
+    return build_code_indexes(forms.field("code"), languages, CODE_NGRAM)
 
 
 def _is_searched(
@@ -358,10 +349,9 @@ def items_by_benchmark(data: bytes) -> dict[str, tuple[int, int]]:
     """Benchmark -> (items, those too short to be searched for), of an index as it was written."""
     table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
     forms = table.column("forms").chunk(0).flatten()
-    settings = EvalIndexSettings.model_validate_json(table.schema.metadata[b"settings"])
     items = _first_forms(forms.field("benchmark"), forms.field("item_id"))
     n_grams = _numbers(forms.field("n_grams"), np.int64)
-    found = _is_searched(items, n_grams, _code(forms, settings)).tolist()
+    found = _is_searched(items, n_grams, _code(forms)).tolist()
     benchmarks = forms.field("benchmark").to_pylist()
     counts: dict[str, tuple[int, int]] = {}
     for item in np.unique(items).tolist():

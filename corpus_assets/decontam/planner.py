@@ -4,7 +4,6 @@ from typing import Protocol, TypeAlias
 
 from corpus_assets.core.planner import AnyRecipe, Planner
 from corpus_assets.decontam.contamination import ContaminationSettings
-from corpus_assets.decontam.eval_index import EvalIndexSettings
 from corpus_assets.decontam.eval_suites import EvalSuite
 
 
@@ -13,8 +12,6 @@ class DecontamRecipe(AnyRecipe, Protocol):
     def suites(self) -> tuple[EvalSuite, ...]: ...
     @property
     def training_benchmarks(self) -> tuple[str, ...]: ...
-    @property
-    def eval_index(self) -> EvalIndexSettings: ...
     @property
     def contamination(self) -> ContaminationSettings: ...
 

@@ -21,11 +21,12 @@ REPOSITORY = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
 
 
 class ExclusionSettings(Settings):
-    """Hosts, addresses and repositories."""
+    """Addresses and repositories."""
 
-    hosts: tuple[str, ...] = Field(default=(), description="with all their subdomains")
-    url_prefixes: tuple[str, ...] = Field(
-        default=(), description="whole path segments: `example.org/data` leaves `/database` alone"
+    addresses: tuple[str, ...] = Field(
+        default=(),
+        description="hosts with all their subdomains, and begins of URLs in whole path segments: "
+        "`example.org/data` leaves `/database` alone",
     )
     repositories: tuple[str, ...] = Field(
         default=(),
@@ -33,21 +34,17 @@ class ExclusionSettings(Settings):
         "of a source file's key, on any host, in any case",
     )
 
-    @field_validator("hosts")
-    @classmethod
-    def _are_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        try:
-            Blocklist(value)
-        except RecipeError as error:
-            raise ValueError(str(error)) from error
-        return value
-
-    @field_validator("url_prefixes")
+    @field_validator("addresses")
     @classmethod
     def _are_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for prefix in value:
-            if _prefix_key(prefix) is None:
-                raise ValueError(f"{prefix!r} is not a URL; write it like example.org/data")
+        for entry in value:
+            if _is_host(entry):
+                try:
+                    Blocklist([entry])
+                except RecipeError as error:
+                    raise ValueError(str(error)) from error
+            elif _prefix_key(entry) is None:
+                raise ValueError(f"{entry!r} is not a URL; write it like example.org/data")
         return value
 
     @field_validator("repositories")
@@ -59,7 +56,11 @@ class ExclusionSettings(Settings):
         return value
 
     def __bool__(self) -> bool:
-        return bool(self.hosts or self.url_prefixes or self.repositories)
+        return bool(self.addresses or self.repositories)
+
+
+def _is_host(entry: str) -> bool:
+    return "/" not in entry
 
 
 def _prefix_key(prefix: str) -> str | None:
@@ -74,8 +75,12 @@ class Exclusions:
         self._places = [
             (
                 name,
-                Blocklist(settings.hosts),
-                tuple((_prefix_key(prefix) or "", prefix) for prefix in settings.url_prefixes),
+                Blocklist(entry for entry in settings.addresses if _is_host(entry)),
+                tuple(
+                    (_prefix_key(entry) or "", entry)
+                    for entry in settings.addresses
+                    if not _is_host(entry)
+                ),
                 tuple((f"/{repo.lower()}/", repo) for repo in settings.repositories),
             )
             for name, settings in places.items()

@@ -75,7 +75,7 @@ def plan_eval_index(pipeline: DecontamPlanner) -> list[Task]:
         suites.append([suite.model_dump(mode="json"), [str(path) for path in paths]])
     return [
         EVAL_INDEX.task(
-            {"index": pipeline.recipe.eval_index.identity(), "suites": described},
+            {"index": pipeline.recipe.contamination.index.identity(), "suites": described},
             extra_inputs=digests,
             params={"suites": suites},
         )
@@ -117,14 +117,13 @@ def paraphrase_model(pipeline: DecontamPlanner) -> tuple[str, Path, str] | None:
     settings = pipeline.recipe.contamination.paraphrases if pipeline.recipe.suites else None
     if settings is None:
         return None
-    wanted = settings.sha256 or None
-    path, sha256 = pipeline.model(settings.model, "contamination.paraphrases", wanted, PARAPHRASES)
+    path, sha256 = pipeline.model(settings.model, "contamination.paraphrases", PARAPHRASES)
     if not path.is_dir():
         raise ModelError(
             f"contamination.paraphrases: model {settings.model} is a file: install the folder "
             "that it is part of under another name (`corpus models add NAME --path FOLDER`)"
         )
-    return settings.model, path, sha256
+    return str(settings.model), path, sha256
 
 
 def plan_contamination(pipeline: DecontamPlanner, snapshot: str) -> Sequence[Task]:
@@ -394,7 +393,7 @@ COMMON_ITEMS = Gather(
         files.COMMON_ITEMS,
         "names of evaluation items, and in how many documents each was found; no text",
         lambda pipeline: _calibrations(pipeline, files.COMMON_ITEMS),
-        asks=("contamination", "eval_index", "eval_suites", "calibrate_on"),
+        asks=("contamination", "eval_suites", "calibrate_on"),
     ),
     inputs=lambda pipeline: {"eval_suites": suite_pins(pipeline)},
 )

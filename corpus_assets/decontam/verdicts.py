@@ -17,6 +17,7 @@ from pydantic import Field
 from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.schemas import BENCHMARK_HITS, DOC_ID
 from corpus_assets.decontam.judgements import Judgements
+from corpus_assets.decontam.paraphrases import REPORT_SIMILARITY
 
 VERSION = 1
 
@@ -55,7 +56,10 @@ class ParaphraseVerdict(Settings):
     """What follows from passages that say the same as an item in other words."""
 
     min_similarity: float = Field(
-        default=0.75, gt=0, le=1, description="embedding similarity that makes a near miss"
+        default=0.75,
+        ge=REPORT_SIMILARITY,
+        le=1,
+        description="embedding similarity that makes a near miss",
     )
     action: Literal["review", "drop", "cut"] = Field(
         default="review",

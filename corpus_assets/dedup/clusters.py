@@ -104,7 +104,7 @@ def similarity(equal: npt.NDArray[np.int32], used: npt.NDArray[np.int32]) -> Flo
 # 1. Rows with one doc_id are one capture; rows with one url_key, or with one text_id, match.
 # 2. Near duplicates share a band of their signature (a bucket) and are confirmed by a centre:
 #    the bucket's first member (by snapshot rank, then id) is compared with all others, those it
-#    does not confirm get a next centre, up to `max_rounds` centres. A million in one bucket cost
+#    does not confirm get a next centre, up to MAX_ROUNDS centres. A million in one bucket cost
 #    a million a round. Later snapshots come after earlier ones, so they never move a centre.
 #    What confirms is the similarity of two sketches, which has half the error of the signature's
 #    112 minima: pages of one frame at 0.75 would otherwise slip past 0.8 one time in ten, and
@@ -114,6 +114,8 @@ def similarity(equal: npt.NDArray[np.int32], used: npt.NDArray[np.int32]) -> Flo
 # Everything is a pure function of the rows, whatever their order: a bucket of its members, a
 # cluster of its component. So any set of rows that no match leaves can be worked on alone, which is
 # what `cluster_window` does. Memory: the rows, and about 150 bytes a row beside them.
+
+MAX_ROUNDS = 3  # centres tried in one bucket
 
 VERSION = 3
 
@@ -175,9 +177,9 @@ def find_clusters(
         if wanted:
             codes = _equality_codes(members.column(name))[order]
             union_equal(parent, codes, int(codes.max(initial=-1)) + 1, kinds, kind)
-    if settings.near:
+    if settings.min_similarity is not None:
         able = np.flatnonzero(members.column("n_shingles").to_numpy()[order] > 0)
-        _join_near(near, order, able.astype(np.int32), settings, parent, best)
+        _join_near(near, order, able.astype(np.int32), settings.min_similarity, parent, best)
 
     root = roots(parent)
     sizes = np.bincount(root, minlength=root.size).astype(np.int32)
@@ -214,7 +216,7 @@ def _join_near(
     near: SketchedRows,
     order: npt.NDArray[np.int32],
     able: npt.NDArray[np.int32],
-    settings: ClusterSettings,
+    min_similarity: float,
     parent: npt.NDArray[np.int32],
     best: npt.NDArray[np.float32],
 ) -> None:
@@ -227,7 +229,7 @@ def _join_near(
     known = np.zeros(order.size, np.float64)
     for band in range(near.bands):
         keys, members = group(near.band(band)[order[able]], able)
-        for _ in range(settings.max_rounds):
+        for _ in range(MAX_ROUNDS):
             keys, centres, members = star_pairs(keys, members)
             if not members.size:
                 break
@@ -235,7 +237,7 @@ def _join_near(
             known[members[new]] = near.similarities(order[centres[new]], order[members[new]])
             last[members] = centres
             keys, members = settle(
-                keys, centres, members, known[members], settings.min_similarity, parent, best
+                keys, centres, members, known[members], min_similarity, parent, best
             )
 
 

@@ -20,7 +20,7 @@ from corpus_assets.core.errors import CorpusError, RecipeError
 from corpus_assets.core.store import local_checked
 from corpus_assets.dedup.planner import DedupPlanner
 from corpus_assets.dedup.settings import SignatureSettings
-from corpus_assets.dedup.signatures import sign_in_batches
+from corpus_assets.dedup.signatures import SEED, sign_in_batches
 
 BYTE_ORDER = "<"
 """What `LeanMinHash.deserialize` has to be told, so that the file is the same on every machine."""
@@ -68,7 +68,7 @@ def export_signatures(pipeline: DedupPlanner, snapshot: str, out: Path) -> dict[
         "bands": settings.bands,
         "rows_per_band": settings.rows_per_band,
         "permutations": settings.permutations,
-        "seed": settings.seed,
+        "seed": SEED,
     }
 
 
@@ -89,7 +89,7 @@ def _rows(batch: pa.RecordBatch, settings: SignatureSettings) -> Iterator[dict[s
         for row, count in zip(minima, n_shingles, strict=True):
             doc_id = next(doc_ids)
             if count:
-                lean = LeanMinHash(seed=settings.seed, hashvalues=row, scheme="affine32")
+                lean = LeanMinHash(seed=SEED, hashvalues=row, scheme="affine32")
                 data = bytearray(lean.bytesize(BYTE_ORDER))
                 lean.serialize(data, BYTE_ORDER)
                 yield {"doc_id": doc_id.hex(), "minhash": bytes(data)}

@@ -40,8 +40,8 @@ from corpus_assets.dedup.clusters import HeldRows
 from corpus_assets.dedup.kernels.buckets import band_keys
 from corpus_assets.dedup.planner import DedupPlanner
 from corpus_assets.dedup.settings import SignatureSettings
-from corpus_assets.dedup.signatures import parse_sketches
-from corpus_assets.text.characters import IGNORED, char_tables, nfkc, run_tables
+from corpus_assets.dedup.signatures import SEED, parse_sketches
+from corpus_assets.text.characters import IGNORED, char_tables, nfkc
 from corpus_assets.text.codepoints import code_points, text_buffers
 from corpus_assets.text.minhash import BINS
 from corpus_assets.text.words import spell_words
@@ -161,13 +161,13 @@ def _texts(path: Path, rows: list[int]) -> Iterator[tuple[int, str]]:
 
 def _expected(text: str | None, settings: SignatureSettings) -> _Expected:
     hashes = shingle_hashes(text or "", settings)
-    made = _minhash(hashes, settings.permutations, settings.seed)
+    made = _minhash(hashes, settings.permutations, SEED)
     return _Expected(hashes, made.hashvalues, _sketch(hashes))
 
 
 def shingle_hashes(text: str, settings: SignatureSettings) -> Hashes:
     """Return the 64-bit hash of every shingle, in the order of the text, by its definition."""
-    tables = char_tables() if settings.character_shingles else run_tables()
+    tables = char_tables()
     normal = nfkc(pa.array([text], pa.large_string()))
     if settings.shingle_chars is not None:
         codes = code_points(normal)
@@ -266,11 +266,10 @@ def _is_as_alike(
     stored = float(rows.similarities(np.array([0], np.int32), np.array([1], np.int32))[0])
     used = (expected[0].sketch | expected[1].sketch) > 0
     left, right = (
-        LeanMinHash(seed=settings.seed, hashvalues=one.sketch[used], scheme="affine32")
-        for one in expected
+        LeanMinHash(seed=SEED, hashvalues=one.sketch[used], scheme="affine32") for one in expected
     )
     of_bins = max((255 * left.jaccard(right) - 1) / 254, 0.0)
-    one, other = (_minhash(side.hashes, BINS, settings.seed ^ 1) for side in expected)
+    one, other = (_minhash(side.hashes, BINS, SEED ^ 1) for side in expected)
     estimate = one.jaccard(other)
     middle = (stored + estimate) / 2
     bound = 6 * (2 * middle * (1 - middle) / BINS) ** 0.5 + 12 / np.count_nonzero(used)

@@ -1,10 +1,13 @@
 """What a recipe says of duplicates: how documents are signed, and which count as one."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from corpus_assets.core.identity import Settings, is_absent
+
+Earlier = Annotated[int, Field(ge=1)]
+"""How many earlier snapshots."""
 
 
 class SignatureSettings(Settings):
@@ -19,10 +22,8 @@ class SignatureSettings(Settings):
         description="characters in a shingle, instead of words; those of 24 characters are as long "
         "as four or five words of English",
     )
-    character_shingles: bool = True
     bands: int = Field(default=14, ge=1, le=256)
     rows_per_band: int = Field(default=8, ge=1, le=64)
-    seed: int = Field(default=1, ge=0, lt=2**32)
 
     @property
     def permutations(self) -> int:
@@ -30,19 +31,16 @@ class SignatureSettings(Settings):
         return self.bands * self.rows_per_band
 
 
-class Rolling(Settings):
-    """The snapshot and the `rolling` ones before it."""
-
-    rolling: int = Field(ge=1)
-
-
 class ClusterSettings(Settings):
     """Which matches count, how far they reach, and who is kept."""
 
     url: bool = True
     exact: bool = True
-    near: bool = True
-    min_similarity: float = Field(default=0.8, ge=0, le=1)
-    max_rounds: int = Field(default=3, ge=1)
-    scope: Literal["per_snapshot", "all"] | Rolling = "per_snapshot"
+    min_similarity: float | None = Field(default=0.8, ge=0, le=1)
+    scope: Literal["per_snapshot", "all"] | Earlier = "per_snapshot"
     keep: Literal["longest", "earliest", "latest", "best_quality"] = "longest"
+
+    @property
+    def near(self) -> bool:
+        """Whether near duplicates are looked for."""
+        return self.min_similarity is not None

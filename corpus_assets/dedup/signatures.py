@@ -1,8 +1,7 @@
 """Signatures: what near-duplicate search knows of a document.
 
 1. Shingles: word 5-grams by default. In scripts that write no spaces (Han, kana, Thai ...) each
-   character is a word, so their shingles are of characters; a recipe can switch that off. With
-   `shingle_chars` they are runs of characters in every script, spaces and punctuation included.
+   character is a word, so their shingles are of characters. With `shingle_chars` they are runs of characters in every script, spaces and punctuation included.
 2. Bands: 112 MinHash permutations as 14 bands of 8, after FineWeb (Penedo et al. 2024). A band
    is kept as a 64-bit hash; documents that share one are candidates.
 3. The sketch: 512 bytes that say how alike two candidates are (`text.minhash`).
@@ -20,11 +19,13 @@ from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.schemas import SIGNATURES
 from corpus_assets.dedup.kernels.buckets import band_keys
 from corpus_assets.dedup.settings import SignatureSettings
-from corpus_assets.text.characters import char_tables, nfkc, run_tables
+from corpus_assets.text.characters import char_tables, nfkc
 from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.minhash import BINS, affine32_permutations, sign_texts
 
 VERSION = 2
+
+SEED = 1  # of the permutations
 
 _INT32_MAX = 2**31 - 1
 _ROWS_AT_ONCE = 1 << 14  # 7 MB of minima beside the texts
@@ -64,8 +65,8 @@ def sign_in_batches(
     texts: pa.ChunkedArray, settings: SignatureSettings
 ) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8], npt.NDArray[np.int64]]]:
     """Yield minima [rows, permutations], sketches [rows, BINS] and shingle counts of texts."""
-    a, b = affine32_permutations(settings.permutations, settings.seed)
-    tables = char_tables() if settings.character_shingles else run_tables()
+    a, b = affine32_permutations(settings.permutations, SEED)
+    tables = char_tables()
     length = settings.shingle_chars or settings.shingle_words
     for chunk in texts.chunks:
         for start in range(0, len(chunk), _ROWS_AT_ONCE):

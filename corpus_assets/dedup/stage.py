@@ -114,7 +114,7 @@ def window_of(recipe: DedupRecipe, snapshot: str) -> Sequence[str]:
     """
     scope = recipe.clusters.scope
     place = recipe.snapshots.index(snapshot)
-    before = {"per_snapshot": 0, "all": place}[scope] if isinstance(scope, str) else scope.rolling
+    before = {"per_snapshot": 0, "all": place}[scope] if isinstance(scope, str) else scope
     return recipe.snapshots[max(0, place - before) : place + 1]
 
 

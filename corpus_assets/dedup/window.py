@@ -147,7 +147,7 @@ def _kept_rows(parts: Sequence[WindowPart]) -> Mask:
     if total >= int(ALONE):
         raise RecipeError(
             f"a window of {total:,} documents is more than clustering can number (2^32 - 2): "
-            "set clusters.scope to per_snapshot or to fewer rolling snapshots"
+            "set clusters.scope to per_snapshot or to fewer earlier snapshots"
         )
     return np.concatenate([np.zeros(0, np.bool_), *(part.kept() for part in parts)])
 

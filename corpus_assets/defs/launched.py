@@ -111,7 +111,7 @@ class PartsConfig(dg.Config):
 
     remedy: Remedy = Field(
         description="`retry`: the next run tries them again. `skip`: the recipe is built without "
-        "their files, as far as its `max_failed_parts` allows."
+        "their files."
     )
     stage: str = Field(default="", description="Only parts of this stage. Empty: of all.")
     snapshot: str = Field(default="", description="Only parts of this snapshot. Empty: of all.")

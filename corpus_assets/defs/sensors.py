@@ -1,11 +1,11 @@
 """Runs that start by themselves, one after another: a schedule looks for new crawls, new snapshots of
 the recipe become partitions and are ingested, and a version is built once all of them are.
 
-New crawls are looked for once a week, where the recipe asks for it (`crawl.follow: new`), and when
-it says (`crawl_check`). The schedule itself ticks every hour and asks the recipe. What is found is
-written down as a snapshot of the recipe, in the store; the sensor `new_snapshots` sees it there,
-adds its partition and starts its run. Looking twice finds the same: a crawl that is written down is
-not new.
+New crawls are looked for once a week, where the recipe asks for it (`crawl.follow_after`). The
+schedule ticks every hour, so that a tick that was missed on Monday is made up for within the week.
+What is found is written down as a snapshot of the recipe, in the store; the sensor `new_snapshots`
+sees it there, adds its partition and starts its run. Looking twice finds the same: a crawl that is
+written down is not new.
 """
 
 import dagster as dg
@@ -41,21 +41,17 @@ def crawl_list_job() -> None:
 @dg.schedule(
     job=crawl_list_job,
     cron_schedule="17 * * * *",
-    description="Looks for new crawls once a week, on the day and from the hour of the recipe's "
-    "`crawl_check`, if a source says `crawl.follow: new`.",
+    description="Looks for new crawls once a week, from Monday on, if a source of the recipe has "
+    "`crawl.follow_after`.",
 )
 def weekly_crawl_check(
     context: dg.ScheduleEvaluationContext, corpus: CorpusResource
 ) -> dg.RunRequest | dg.SkipReason:
     """Ask for one run a week, whoever ticks; one that was missed is made up for in that week."""
-    recipe, now = corpus.book().recipe, context.scheduled_execution_time
-    sources = recipe.sources
-    if not any(source.crawl is not None and source.crawl.follow == "new" for source in sources):
-        return dg.SkipReason("no source of the recipe says `crawl.follow: new`")
-    due = recipe.crawl_check
-    if not due.is_due(now):
-        return dg.SkipReason(f"due on {due.weekday} from {due.hour}:00 UTC on")
-    year, week, _ = now.isocalendar()
+    sources = corpus.book().recipe.sources
+    if not any(source.crawl is not None and source.crawl.follow_after for source in sources):
+        return dg.SkipReason("no source of the recipe has `crawl.follow_after`")
+    year, week, _ = context.scheduled_execution_time.isocalendar()
     return dg.RunRequest(run_key=f"crawls/{year}-{week:02d}")
 
 

@@ -21,8 +21,8 @@ from corpus_assets.core.task import spread
 from corpus_assets.dedup.oracle import compare_with_datasketch
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
-from corpus_assets.recipe.recipe import Bounds
 from corpus_assets.select import losses as by_language
+from corpus_assets.select.rules import Bounds
 from corpus_assets.tokenizer.stage import audit_of
 from corpus_loader import Manifest
 
@@ -114,8 +114,9 @@ def _survival(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     stated = pipeline.recipe.survival.items()
     bounds = next((bounds for asset, bounds in stated if asset == report.asset), Bounds())
     share = report.survival
-    inside = bounds.min <= share <= bounds.max or not report.documents_in
-    message = f"{share:.1%} survive; expected {bounds.min:.0%} to {bounds.max:.0%}"
+    low, high = bounds.min or 0.0, 1.0 if bounds.max is None else bounds.max
+    inside = low <= share <= high or not report.documents_in
+    message = f"{share:.1%} survive; expected {low:.0%} to {high:.0%}"
     return CheckOutcome("survival", inside, message, True, {"survival": round(share, 4)})
 
 
@@ -123,7 +124,7 @@ def _losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     """Warn where cleaning empties documents or takes much of a site; show the largest losses."""
     losses = snapshot_losses(pipeline, report.snapshot or "")
     report.losses = losses.slice(0, SHOWN).to_pylist()
-    passed, message = losses_message(losses, pipeline.recipe.clean_text.max_host_loss)
+    passed, message = losses_message(losses)
     report.counts["emptied_documents"] = sum(losses["emptied"].to_pylist())
     numbers = {"emptied_documents": report.counts["emptied_documents"]}
     return CheckOutcome("losses", passed, message, True, numbers)
@@ -148,8 +149,7 @@ def _language_losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
 def language_losses_message(pipeline: Pipeline, snapshot: str) -> tuple[bool, str]:
     """Whether every rule leaves enough of each language in a snapshot, and a sentence about it."""
     notes = [result.notes[by_language.NOTE] for result in pipeline.results("selection", snapshot)]
-    bound = pipeline.recipe.selection.max_language_loss
-    return by_language.losses_message(by_language.summed(notes), bound)
+    return by_language.losses_message(by_language.summed(notes))
 
 
 def _datasketch(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from corpus_assets.core.errors import MissingInput, ModelError, RecipeError
 from corpus_assets.core.files import File
 from corpus_assets.core.lock import Lock, PinnedFile
+from corpus_assets.core.model_choice import ModelChoice
 from corpus_assets.core.packs import Bytes, Contents, Listings, Results, StageResults, fingerprints
 from corpus_assets.core.stage import Graph, Stage
 from corpus_assets.core.store import Output, Result, Store
@@ -266,32 +267,30 @@ class Pipeline:
 
     def language_model(self) -> tuple[Path, str]:
         """Return the language identifier's file and digest."""
-        setting = self.recipe.language_model
-        if setting.path is None:
-            return self.model(setting.model, "language_model", setting.sha256, "language_model")
-        copies = self.locations.copies("language_model")
-        (path,) = copies or self.locations.files((setting.path,), "language_model.path")
-        if self.digest_of(path) != setting.sha256:
-            raise ModelError(
-                f"language_model: {path} has SHA-256 {self.digest_of(path)}, the recipe says "
-                f"{setting.sha256}: fetch the file again, or correct the recipe"
-            )
-        return path, self.digest_of(path)
+        return self.model(self.recipe.language_model, "language_model")
 
-    def model(self, name: str, setting: str, sha256: str | None, kept_as: str) -> tuple[Path, str]:
-        """Return the file or folder of an installed model and its digest: that of the recipe,
-        where it says one, or the one that it was installed with."""
-        copies = self.locations.copies(kept_as)
+    def model(
+        self, model: ModelChoice, setting: str, kept_as: str | None = None
+    ) -> tuple[Path, str]:
+        """Return the file or folder of a model and its digest, which is that of the recipe, where it
+        says one, or the one that the model was installed with. Copies are kept as `kept_as`, or as
+        the setting."""
+        copies = self.locations.copies(kept_as or setting)
         if copies is not None:
-            return copies[0], self.digest_of(copies[0])
-        installed = model_at(name, self.locations.home)
-        found, wanted = self.digest_of(installed.path), sha256 or installed.sha256
-        if found != wanted:
+            place, wanted, remedy = copies[0], model.sha256, "publish the version again"
+        elif model.name is not None:
+            installed = model_at(model.name, self.locations.home)
+            place, wanted = installed.path, model.sha256 or installed.sha256
+            remedy = f"remove it, then {how_to_get(model.name, self.locations.home)}"
+        else:
+            place, wanted = self.locations.path(str(model.path), setting), model.sha256
+            remedy = "fetch it again, or correct the recipe"
+        found = self.digest_of(place)
+        if wanted is not None and found != wanted:
             raise ModelError(
-                f"{setting}: model {name} at {installed.path} has SHA-256 {found}, expected "
-                f"{wanted}: remove it, then {how_to_get(name, self.locations.home)}"
+                f"{setting}: model {model} at {place} has SHA-256 {found}, expected {wanted}: {remedy}"
             )
-        return installed.path, found
+        return place, found
 
     def check_models(self) -> None:
         """Refuse a recipe whose models are not installed, before any work is done for it. A version

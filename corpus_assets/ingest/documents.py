@@ -50,7 +50,6 @@ from corpus_assets.ingest.gates import (
     gate_text,
     media_type,
     page_licence,
-    text_licence,
     with_sample,
 )
 from corpus_assets.ingest.kernels.landmarks import Landmarks, find_landmarks
@@ -83,7 +82,8 @@ class IngestSettings(Settings):
     def identity(self) -> dict[str, Any]:
         """Return what can change a byte: not where a model lies."""
         body = super().identity()
-        body["extraction"].pop("model", None)
+        if self.extraction.model is not None:
+            body["extraction"]["model"] = self.extraction.model.identity()
         return body
 
 
@@ -205,7 +205,7 @@ class _Ingest:
         self._file = file
         self._gates = settings.gates
         self._code = _code_gates(spec)
-        self._blocklist = blocklist.with_hosts(settings.gates.blocked_hosts)
+        self._blocklist = blocklist
         self._lists = lists
         self._suppressions = suppressions
         self._extractor = Extractor(settings.extraction, model)
@@ -337,8 +337,6 @@ class _Ingest:
     def _ready_text(
         self, record: RawRecord, names: Names, raw: str, spdx: str, preference: Preference
     ) -> _Waiting:
-        if self._spec.licence_in_text and record.licence is None:
-            spdx = text_licence(raw) or spdx
         refusal = gate_text(record, raw, spdx, self._gates, self._code)
         if refusal is not None:
             return _Waiting(record, names, spdx, preference, _Text(refusal))

@@ -9,7 +9,6 @@ from catalog.formats.names import check_name
 from corpus_assets.core.identity import Name, is_absent
 from corpus_assets.core.planner import AnyRecipe
 from corpus_assets.ingest.crawl import CrawlSettings
-from corpus_assets.ingest.fetch import FetchSettings
 from corpus_assets.ingest.formats import FORMATS
 from corpus_assets.ingest.source import SourceSpec
 
@@ -32,7 +31,7 @@ class SourceEntry(SourceSpec):
         default={},
         exclude_if=is_absent,
         description="snapshot name -> names of files that give no document, because they "
-        "cannot be read; `corpus parts skip` adds to it, the recipe's `max_failed_parts` bounds it",
+        "cannot be read; `corpus parts skip` adds to it",
     )
     site_files: dict[str, str] = Field(
         default={},
@@ -41,9 +40,6 @@ class SourceEntry(SourceSpec):
     )
     crawl: CrawlSettings | None = Field(
         default=None, description="the source is a crawl in Common Crawl's layout"
-    )
-    fetch: FetchSettings = Field(
-        default=FetchSettings(), description="how snapshots at https:// and s3:// are fetched"
     )
 
     @model_validator(mode="before")
@@ -86,11 +82,15 @@ class SourceEntry(SourceSpec):
                 raise ValueError(f"{key} names {strange[0]}, which is not among the snapshots")
         if self.crawl is None:
             return self
-        if self.format not in ("warc", self.crawl.kind):
-            raise ValueError(f"source {self.name}: a crawl of {self.crawl.kind} has that format")
-        unknown = sorted(set(self.crawl.take) - set(self.snapshots))
+        if self.format not in ("warc", "wet"):
+            raise ValueError(
+                f"source {self.name}: a crawl has the format warc, or wet for plain text"
+            )
+        if self.crawl.index is not None and self.format != "warc":
+            raise ValueError("index: the columnar index is about WARC files; leave it out for wet")
+        unknown = sorted(set(self.crawl.files_of) - set(self.snapshots))
         if unknown:
-            raise ValueError(f"crawl.take names {unknown[0]}, which is not among the snapshots")
+            raise ValueError(f"crawl.files_of names {unknown[0]}, which is not among the snapshots")
         return self
 
     def without_robots(self) -> str | None:
@@ -104,9 +104,9 @@ class SourceEntry(SourceSpec):
         return self.tier.get(snapshot) if isinstance(self.tier, dict) else self.tier
 
     def identity(self) -> dict[str, Any]:
-        """Return what can change a byte: not where files lie, nor how they are fetched."""
+        """Return what can change a byte: not where files lie."""
         body = super().identity()
-        del body["fetch"], body["crawl"], body["site_files"]
+        del body["crawl"], body["site_files"]
         if self.crawl is not None:
             body["crawl"] = self.crawl.identity()
         return body

@@ -35,8 +35,7 @@ BYTES_PER_TASK = 512_000_000
 
 
 def plan_category_index(pipeline: IngestPlanner) -> list[Task]:
-    entry = pipeline.recipe.blocked_categories
-    if entry is None:
+    if not pipeline.recipe.blocked_categories:
         return []
     lists: list[tuple[str, str]] = []
     extra: dict[str, str] = {}
@@ -45,7 +44,7 @@ def plan_category_index(pipeline: IngestPlanner) -> list[Task]:
         for path in paths:
             lists.append((category, str(path)))
             extra[f"{category}/{path.name}"] = pipeline.digest_of(path)
-    settings = {"categories": list(entry.categories)}
+    settings = {"categories": list(pipeline.recipe.blocked_categories)}
     params = {"lists": lists}
     return [CATEGORY_INDEX.task(settings, extra_inputs=extra, params=params)]
 
@@ -93,7 +92,7 @@ def list_inputs(pipeline: IngestPlanner, snapshot: str) -> dict[str, Output]:
 def site_settings(pipeline: IngestPlanner) -> SiteFileSettings:
     gates = pipeline.recipe.documents.gates
     if gates.robots is None:
-        return SiteFileSettings(ai_agents=gates.optout.ai_agents.training)
+        return SiteFileSettings(ai_agents=gates.optout.agents)
     return SiteFileSettings(agents=gates.robots.agents)
 
 
@@ -117,24 +116,20 @@ def site_pins(pipeline: IngestPlanner) -> dict[str, tuple[PinnedFile, ...]]:
 
 def category_files(pipeline: IngestPlanner) -> dict[str, list[Path]]:
     """Return the files of each blocked category, by its name in a lock."""
-    entry = pipeline.recipe.blocked_categories
-    if entry is None:
-        return {}
-    return {
-        CATEGORY + name: _category_files(pipeline, entry.folder, name) for name in entry.categories
-    }
+    named = pipeline.recipe.blocked_categories.items()
+    return {CATEGORY + name: _category_files(pipeline, place, name) for name, place in named}
 
 
-def _category_files(pipeline: IngestPlanner, lists: str, category: str) -> list[Path]:
+def _category_files(pipeline: IngestPlanner, place: str, category: str) -> list[Path]:
     copies = pipeline.locations.copies(CATEGORY + category)
     if copies is not None:
         return copies
-    folder = Path(pipeline.locations.resolve(lists)) / category
+    folder = Path(pipeline.locations.resolve(place))
     found = [folder / name for name in CATEGORY_FILES if (folder / name).is_file()]
     if not found:
         raise SourceError(
-            f"blocked_categories: {folder} holds neither `domains` nor `urls`; correct the folder "
-            "or the name of the category"
+            f"blocked_categories.{category}: {folder} holds neither `domains` nor `urls`; correct "
+            "the folder"
         )
     return found
 

@@ -58,6 +58,15 @@ class Locations:
             )
         return list(self.kept[name])
 
+    def path(self, location: str, what: str) -> Path:
+        """Return a file or folder that lies on this machine."""
+        resolved = self.resolve(location)
+        if is_remote(resolved):
+            raise RecipeError(f"{what}: {shown(location)} is not on this machine; copy it here")
+        if not Path(resolved).exists():
+            raise SourceError(f"{what}: no file at {location}; correct the path in the recipe")
+        return Path(resolved)
+
     def files(self, patterns: tuple[str, ...], what: str, name: str | None = None) -> list[Path]:
         """Return the files that patterns name, in their order; each pattern must name at least one.
 

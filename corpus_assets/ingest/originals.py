@@ -19,7 +19,7 @@ SETTINGS = FetchSettings(
     first_wait_s=0.5,
     max_wait_s=20.0,
     range_bytes=1 << 20,
-    allow_http=True,  # its recipe has allowed it, or the file had not been pinned
+    allow_http=True,  # it was allowed, or the file had not been pinned
 )
 """Somebody waits for one record."""
 

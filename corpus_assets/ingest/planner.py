@@ -9,7 +9,7 @@ from corpus_assets.core.planner import Planner
 from corpus_assets.core.store import Result
 from corpus_assets.ingest.documents import IngestSettings
 from corpus_assets.ingest.entry import SourcedRecipe
-from corpus_assets.ingest.gates import CategoryLists
+from corpus_assets.ingest.gates import Categories
 from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.snapshots import SnapshotFiles
 from corpus_assets.ingest.suppressions import Suppressions
@@ -19,7 +19,7 @@ class IngestRecipe(SourcedRecipe, Protocol):
     @property
     def blocklists(self) -> tuple[str, ...]: ...
     @property
-    def blocked_categories(self) -> CategoryLists | None: ...
+    def blocked_categories(self) -> Categories: ...
     @property
     def documents(self) -> IngestSettings: ...
 

@@ -6,6 +6,7 @@ names the pinned ETag, so a changed one is refused when it is read.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from catalog.formats.places import located, portable
 from corpus_assets.core.errors import SourceError
@@ -15,13 +16,12 @@ from corpus_assets.ingest.crawl import (
     CrawlPlace,
     CrawlSettings,
     OnProgress,
-    Take,
     choose,
     pin_indexes,
     robots_path,
 )
 from corpus_assets.ingest.entry import SourcedRecipe, SourceEntry
-from corpus_assets.ingest.fetch import Reach, is_remote
+from corpus_assets.ingest.fetch import FetchSettings, Reach, is_remote
 from corpus_assets.ingest.formats import format_of
 from corpus_assets.ingest.listing import find_files, list_files, list_names
 from corpus_assets.ingest.locations import DEMO, Locations
@@ -89,9 +89,8 @@ def is_as_pinned(recipe: SourcedRecipe, locations: Locations, store: Store, snap
 
 def reach_of(source: SourceEntry, locations: Locations, snapshot: str) -> Reach:
     """Return how the files of a source's snapshot are reached."""
-    if source.crawl is not None:
-        return Reach(source.crawl, locations.home.root, source.crawl.base)
-    return Reach(source.fetch, locations.home.root, locations.resolve(source.snapshots[snapshot]))
+    base = source.crawl.base if source.crawl else locations.resolve(source.snapshots[snapshot])
+    return Reach(FetchSettings.of_environment(), locations.home.root, base)
 
 
 @dataclass
@@ -106,7 +105,9 @@ class OpenPlace:
         if not is_remote(base):
             base = f"{self.locations.resolve(base.rstrip('/'))}/"
         settings = self.settings.model_copy(update={"base": base})
-        self._fetcher = Reach(settings, self.locations.home.root, base).fetcher()
+        self._fetcher = Reach(
+            FetchSettings.of_environment(), self.locations.home.root, base
+        ).fetcher()
         return CrawlPlace(settings, self._fetcher)
 
     def __exit__(self, *_: object) -> None:
@@ -123,12 +124,12 @@ def _list_crawl(
     known: SnapshotFiles | None,
     tell: OnProgress | None,
 ) -> SnapshotFiles:
-    crawl, take = source.snapshots[snapshot], settings.take_of(snapshot)
-    location = _crawl_location(settings, crawl, take, recipe.seed)
+    crawl, number = source.snapshots[snapshot], settings.number_of_files(snapshot)
+    location = _crawl_location(settings, source.format, crawl, number, recipe.seed)
     if known is not None and known.location == location:
         return known
     with OpenPlace(settings, locations) as place:
-        paths = choose(place.paths(crawl, settings.kind), take, recipe.seed)
+        paths = choose(place.paths(crawl, source.format), number, recipe.seed)
         files = place.pin(paths, tell)
         robots = _robots(place, crawl, paths) if settings.robots else []
         indexes: tuple[Output, ...] = ()
@@ -144,9 +145,12 @@ def _robots(place: CrawlPlace, crawl: str, paths: list[str]) -> list[SourceFile]
     return place.pin([path for path in wanted if path in listed])
 
 
-def _crawl_location(settings: CrawlSettings, crawl: str, take: Take, seed: int) -> str:
+def _crawl_location(
+    settings: CrawlSettings, listed: str, crawl: str, files: int | None, seed: int
+) -> str:
     """Where and how a crawl's list was made: another answer asks the server again."""
-    how = {"kind": settings.kind, "robots": settings.robots, "seed": seed, **take.identity()}
+    how: dict[str, Any] = {"kind": listed, "robots": settings.robots, "seed": seed}
+    how["files"] = files
     if settings.index is not None:
         how["index"] = settings.index.location
     return f"{settings.base}crawl-data/{crawl}/ {canonical_json(how).decode()}"

@@ -70,18 +70,9 @@ class SourceSpec(Settings):
         description="a record with several licences is under `all` of them, or under `any` one",
     )
     fields: FieldNames = FieldNames()
-    licence_in_text: bool = Field(
-        default=False, description="take an SPDX-License-Identifier line in the text's first 4 KB"
-    )
     generator: str | None = Field(
         default=None, description="what wrote the texts of records that name no generator"
     )
     code: CodeSettings | None = Field(
         default=None, description="gates for source files; always on for the format `code`"
-    )
-    files_per_part: int = Field(
-        default=5_000, ge=1, description="most files in a part of a `text` or `code` source"
-    )
-    bytes_per_part: int = Field(
-        default=256_000_000, ge=1, description="most bytes in a part of a `text` or `code` source"
     )

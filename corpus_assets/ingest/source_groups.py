@@ -22,6 +22,9 @@ from corpus_assets.ingest.gates import (
 from corpus_assets.ingest.records import SourceFile, SourceMember, file_sha256, open_source
 from corpus_assets.ingest.source import SourceSpec
 
+FILES_PER_PART = 5_000
+BYTES_PER_PART = 256_000_000
+
 
 def group_files(spec: SourceSpec, base: str, names: Sequence[str]) -> list[SourceFile]:
     """Group the files of a folder into numbered parts; `names` are sorted. Reads every file once."""
@@ -42,7 +45,7 @@ def group_files(spec: SourceSpec, base: str, names: Sequence[str]) -> list[Sourc
     members = (
         SourceMember(name, *sizes[name], licence=_nearest(name, expressions)) for name in names
     )
-    groups = _bounded(members, spec.files_per_part, spec.bytes_per_part)
+    groups = _bounded(members)
     return [_part(number, base, group) for number, group in enumerate(groups)]
 
 
@@ -56,13 +59,11 @@ def _part(number: int, base: str, members: Sequence[SourceMember]) -> SourceFile
     )
 
 
-def _bounded(
-    members: Iterable[SourceMember], max_files: int, max_bytes: int
-) -> Iterator[list[SourceMember]]:
+def _bounded(members: Iterable[SourceMember]) -> Iterator[list[SourceMember]]:
     group: list[SourceMember] = []
     size = 0
     for member in members:
-        if group and (len(group) >= max_files or size + member.size > max_bytes):
+        if group and (len(group) >= FILES_PER_PART or size + member.size > BYTES_PER_PART):
             yield group
             group, size = [], 0
         group.append(member)

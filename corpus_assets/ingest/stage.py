@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.core import files, schemas
-from corpus_assets.core.errors import ModelError
 from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.model_choice import ModelChoice
 from corpus_assets.core.packs import Identified, fingerprints, prints_of
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Result
@@ -60,7 +60,7 @@ DROPS = (
     *(SUPPRESSED, "no_url", "blocked_host", "blocked_category", "blocked_url"),
     # what came with it
     *("damaged_record", "bad_http", "revisit_record", "http_status", "content_type"),
-    *("too_small", "too_large", "undecodable", "not_text"),
+    *("too_large", "undecodable", "not_text"),
     # what its publisher says
     *("robots_disallowed", OPTED_OUT, TRAINING_DISALLOWED, "licence_not_allowed"),
     # source code that nobody wrote, or that somebody else wrote
@@ -82,11 +82,15 @@ def plan_documents(pipeline: IngestPlanner, snapshot: str) -> Sequence[Task]:
     spec.pop("crawl", None)  # which files it takes is in their pins
     spec.pop("tier", None)  # the selection's affair
     spec.pop("skip_files", None)  # of other parts
+    own_model = extraction_model(pipeline)
+    digest = None if own_model is None else own_model[1]
+    ingest = pipeline.recipe.documents.identity()
+    ingest["extraction"].pop("model", None)  # its digest is an input
     settings = {
         "source": spec,
         "snapshot": snapshot,
-        "ingest": pipeline.recipe.documents.identity(),
-        "extractor": extractor_version(pipeline.recipe.documents.extraction),
+        "ingest": ingest,
+        "extractor": extractor_version(pipeline.recipe.documents.extraction, digest),
         "orders": [],
     }
     lists = {f"blocklist/{i:04d}": pipeline.digest_of(path) for i, path in enumerate(blocklists)}
@@ -95,7 +99,6 @@ def plan_documents(pipeline: IngestPlanner, snapshot: str) -> Sequence[Task]:
     if gate is not None and gate.languages:
         path, lists["lid"] = pipeline.language_model()
         model["lid"] = str(path)
-    own_model = extraction_model(pipeline)
     if own_model is not None:
         model["model"], lists["extraction_model"] = str(own_model[0]), own_model[1]
     looked_up = list_inputs(pipeline, snapshot)
@@ -123,19 +126,8 @@ def plan_documents(pipeline: IngestPlanner, snapshot: str) -> Sequence[Task]:
 
 def extraction_model(pipeline: IngestPlanner) -> tuple[Path, str] | None:
     """Return file and digest of the extractor's model; None where that of the package is used."""
-    setting = pipeline.recipe.documents.extraction
-    if setting.model_sha256 is None:
-        return None
-    copies = pipeline.locations.copies(EXTRACTION_MODEL)
-    if copies is None and setting.model is None:
-        raise ModelError("documents.extraction: `model_sha256` is set; set `model` to the file")
-    (path,) = copies or pipeline.locations.files((setting.model or "",), EXTRACTION_MODEL)
-    if pipeline.digest_of(path) != setting.model_sha256:
-        raise ModelError(
-            f"{EXTRACTION_MODEL}: {path} has SHA-256 {pipeline.digest_of(path)}, the recipe says "
-            f"{setting.model_sha256}: restore the file, or correct the recipe"
-        )
-    return path, setting.model_sha256
+    model = pipeline.recipe.documents.extraction.model
+    return None if model is None else pipeline.model(model, EXTRACTION_MODEL)
 
 
 def parts_under_orders(
@@ -232,6 +224,11 @@ def _ingest(context: TaskContext, orders: Suppressions) -> tuple[pa.Table, pa.Ta
     spec = SourceSpec.model_validate(settings["source"])
     file = SourceFile(**context.param("file"))
     ingest = context.settings(IngestSettings, "ingest")
+    model = _model(context, "model")
+    if model is not None:
+        own = ModelChoice(path=str(model), sha256=context.task.extra_inputs["extraction_model"])
+        extraction = ingest.extraction.model_copy(update={"model": own})
+        ingest = ingest.model_copy(update={"extraction": extraction})
     with open_records(context, spec, file, ingest.gates) as records:
         return ingest_part(
             spec,
@@ -244,7 +241,7 @@ def _ingest(context: TaskContext, orders: Suppressions) -> tuple[pa.Table, pa.Ta
             records=records,
             lists=url_lists(context),
             lid=_model(context, "lid"),
-            model=_model(context, "model"),
+            model=model,
             on_cost=context.spend,
         )
 

@@ -9,7 +9,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, open_store
 from corpus_assets.graph.leases import collecting
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.crawl import CrawlPlace, CrawlSettings, Take, choose
+from corpus_assets.ingest.crawl import CrawlPlace, CrawlSettings, choose
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.snapshot_listing import OpenPlace
@@ -112,12 +112,12 @@ def discover(
             if crawl in have:
                 continue
             tell(f"looking at {crawl}")
-            problem = _problem(book, place, settings, _entry(source, crawl))
+            problem = _problem(book, place, settings, _entry(source, crawl), source.format)
             if problem is not None:
                 tell(problem)
                 continue
-            paths = place.paths(crawl, settings.kind)
-            taken = choose(paths, settings.take_of(crawl), book.recipe.seed)
+            paths = place.paths(crawl, source.format)
+            taken = choose(paths, settings.number_of_files(crawl), book.recipe.seed)
             size = sum(file.size for file in place.pin(taken)) if sizes else None
             found.append(NewCrawl(source.name, crawl, len(paths), len(taken), size))
     return found
@@ -126,7 +126,7 @@ def discover(
 def follow(book: Book, tell: Callable[[str], None]) -> list[AddedSnapshot]:
     """Add the crawls that have appeared to each source that follows them.
 
-    Only crawls after all the source has, and after `crawl.after`: a snapshot's place is its
+    Only crawls after all the source has, and after `crawl.follow_after`: a snapshot's place is its
     rank in deduplication, so an older one is never put at the end by itself. And only crawls
     with a sound list of the wanted files, which costs a request for each that would be added, and
     with which the recipe still holds. `tell` is given those that are passed over, and why.
@@ -135,9 +135,9 @@ def follow(book: Book, tell: Callable[[str], None]) -> list[AddedSnapshot]:
     removed = {e.snapshot for e in load_entries(book.store, book.recipe.name) if e.removed}
     for source in book.recipe.sources:
         settings = source.crawl
-        if settings is None or settings.follow != "new":
+        if settings is None or settings.follow_after is None:
             continue
-        newest = max([settings.after or "", *source.snapshots.values()])
+        newest = max([settings.follow_after, *source.snapshots.values()])
         with OpenPlace(settings, book.locations) as place:
             for crawl in place.crawls():
                 if crawl <= newest or crawl in book.recipe.snapshots:
@@ -146,7 +146,7 @@ def follow(book: Book, tell: Callable[[str], None]) -> list[AddedSnapshot]:
                     tell(f"skipped {crawl}: it was removed; `corpus snapshots add` adds it again")
                     continue
                 entry = _entry(source, crawl)
-                problem = _problem(book, place, settings, entry)
+                problem = _problem(book, place, settings, entry, source.format)
                 if problem is not None:
                     tell(problem)
                     continue
@@ -160,10 +160,10 @@ def _entry(source: SourceEntry, crawl: str) -> AddedSnapshot:
 
 
 def _problem(
-    book: Book, place: CrawlPlace, settings: CrawlSettings, entry: AddedSnapshot
+    book: Book, place: CrawlPlace, settings: CrawlSettings, entry: AddedSnapshot, listed_as: str
 ) -> str | None:
     """Explain why a crawl cannot be taken, or return None; nothing is stored."""
-    for listed in (settings.kind, *(("robotstxt",) if settings.robots else ())):
+    for listed in (listed_as, *(("robotstxt",) if settings.robots else ())):
         problem = place.problem_of(entry.crawl, listed)
         if problem is not None:
             return f"skipped {entry.crawl}: {problem}"
@@ -241,7 +241,7 @@ def _error_of(load: Callable[[], object]) -> RecipeError | None:
 
 
 def make_entry(
-    book: Book, source: SourceEntry, crawl: str, snapshot: str | None, take: Take | None
+    book: Book, source: SourceEntry, crawl: str, snapshot: str | None, files: int | None
 ) -> AddedSnapshot:
     """Make the entry of a snapshot; `RecipeError` where the recipe has it already."""
     name = check_name("snapshot", snapshot or crawl)
@@ -250,7 +250,7 @@ def make_entry(
             f"recipe {book.recipe.name} has a snapshot {name} already, and snapshots are frozen; "
             "`corpus snapshots list` shows it, --as NAME gives this one another name"
         )
-    return AddedSnapshot(source=source.name, snapshot=name, crawl=crawl, take=take)
+    return AddedSnapshot(source=source.name, snapshot=name, crawl=crawl, files=files)
 
 
 def known_snapshots(book: Book, pipeline: Pipeline) -> list[Known]:

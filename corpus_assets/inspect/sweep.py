@@ -16,7 +16,7 @@ from corpus_assets.session import Session, build_lease
 from corpus_assets.tokenizer.audit import Passage, Subject, measure
 from corpus_assets.tokenizer.sample import rows_of
 from corpus_assets.tokenizer.scripts import own_scripts
-from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.settings import MIN_SCRIPT_SHARE, TokenizerSettings
 from corpus_assets.tokenizer.stage import SAMPLE
 from corpus_assets.tokenizer.train import train_tokenizer
 
@@ -73,7 +73,7 @@ def sweep(session: Session, sizes: Sequence[int], model: Model) -> list[Mapping[
     parts = _sample(session)
     training, held_out = (_Sample(session.pipeline.store, parts, side) for side in (False, True))
     scripts = entry.train.scripts or own_scripts(
-        training.rows(), entry.train.min_script_share, entry.train.min_documents
+        training.rows(), MIN_SCRIPT_SHARE, entry.train.min_documents
     )
     special = entry.special_names()
     rows: list[Mapping[str, Any]] = []

@@ -8,13 +8,10 @@ from corpus_assets.recipe.skipped_files import load_skipped, save_skipped
 from corpus_assets.session import open_home
 from corpus_assets.stages import STAGES
 
-ANY_NUMBER = {"max_failed_parts": 1 << 40}
-"""Lets a recipe be loaded whatever is skipped: the bound is the build's affair."""
-
 
 def skip_failed(recipe: str, home: Home, stage: str | None, snapshot: str | None) -> list[str]:
     """Skip the files of parts that are set aside, and set those aside no more; return their names."""
-    book = Book.open(recipe, home, dict(ANY_NUMBER))
+    book = Book.open(recipe, home)
     _, registry = open_home(home)
     found: dict[str, list[str]] = {}
     for row in registry.failed_parts(stage, snapshot):
@@ -32,7 +29,7 @@ def skip_failed(recipe: str, home: Home, stage: str | None, snapshot: str | None
 
 def unskip_files(recipe: str, home: Home, snapshot: str | None) -> int:
     """Let files be read again that were skipped by command; return how many."""
-    book = Book.open(recipe, home, dict(ANY_NUMBER))
+    book = Book.open(recipe, home)
     skipped = load_skipped(book.store, book.recipe.name)
     chosen = [name for name in skipped if snapshot in (None, name)]
     for name in chosen:

@@ -16,7 +16,6 @@ from pydantic_core import ErrorDetails
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings
-from corpus_assets.ingest.gates import read_ai_agents
 from corpus_assets.recipe.recipe import ALL, USE_FALLBACKS, Recipe
 from corpus_assets.select.groups import check_columns
 from corpus_assets.select.tables import read_language_tables
@@ -85,7 +84,6 @@ def load_recipe(
         complete(raw)
     try:
         read_language_tables(raw, path.parent)
-        read_ai_agents(raw, path.parent)
     except RecipeError as error:
         raise RecipeError(f"{path}: {error}") from error
     return parse_recipe(raw, str(path))

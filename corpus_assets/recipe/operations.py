@@ -1,7 +1,6 @@
 """Settings that judge or time and change no byte of a version; none of them is part of an identity."""
 
-from datetime import datetime
-from typing import Literal, Self, get_args
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -21,14 +20,6 @@ class DriftBounds(Settings):
         return self
 
 
-class QualityDrift(DriftBounds):
-    """Of the mean of a signal over kept documents."""
-
-    warn: float | None = Field(default=0.05, ge=0, description="as above, in the signal's unit")
-    error: float | None = Field(default=None, ge=0, description="as above")
-    signal: str = Field(default="quality_score", description="whose mean is compared")
-
-
 class DriftSettings(Settings):
     """What `selection` keeps of a snapshot, against the snapshots of its source before it."""
 
@@ -40,15 +31,16 @@ class DriftSettings(Settings):
         default=DriftBounds(warn=0.1),
         description="total variation distance of the languages of kept documents, 0 to 1",
     )
-    quality: QualityDrift = Field(
-        default=QualityDrift(), description="difference of the mean quality of kept documents"
+    quality: DriftBounds = Field(
+        default=DriftBounds(warn=0.05),
+        description="difference of the mean of `quality_signal` over kept documents, in its unit",
     )
+    quality_signal: str = Field(default="quality_score", description="whose mean is compared")
     shares: DriftBounds = Field(
         default=DriftBounds(warn=0.05, error=0.3),
         description="difference between a share that a cutoff or tier asks for and the share of the "
         "snapshot that it takes, beyond what chance explains",
     )
-    previous: int = Field(default=3, ge=1, description="how many snapshots before it count")
     min_documents: int = Field(
         default=200,
         ge=1,
@@ -70,19 +62,15 @@ class ReviewRule(Settings):
 
 
 class GateSettings(Settings):
-    """What a version must pass, besides the comparison of models, to be released."""
+    """What a version must pass to be released, besides conservation, the audit of its tokenizer and the
+    comparison of models."""
 
-    conservation: bool = Field(default=True, description="every document is in shards or dropped")
     drift: Literal["errors", "warnings", "off"] = Field(
         default="errors", description="which outcomes of the `drift` checks hold a version back"
     )
-    audit: bool = Field(default=True, description="the audit of the tokenizer passed")
     review: ReviewRule | None = Field(
         default=None, description="people have judged samples of what was kept and dropped"
     )
-
-
-Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
 class TakedownSettings(Settings):
@@ -93,23 +81,7 @@ class TakedownSettings(Settings):
         ge=0,
         description="the sensor starts a run when the oldest request has waited this long",
     )
-    max_batch: int = Field(
-        default=1000,
-        ge=1,
-        description="or when this many requests are pending, regardless of the window",
-    )
     keep_revoked: bool = Field(
         default=False,
         description="leave revoked versions and their text to `corpus gc` instead of deleting them",
     )
-
-
-class CrawlCheck(Settings):
-    """When the schedule `weekly_crawl_check` looks for crawls that have appeared."""
-
-    weekday: Weekday = Field(default="monday", description="the day of the week")
-    hour: int = Field(default=5, ge=0, le=23, description="from this hour on (UTC)")
-
-    def is_due(self, now: datetime) -> bool:
-        """Whether this week's look is due, or overdue."""
-        return (now.weekday(), now.hour) >= (get_args(Weekday).index(self.weekday), self.hour)

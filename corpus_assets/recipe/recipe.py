@@ -5,67 +5,45 @@ from its file.
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from catalog.figures import counted
 from corpus_assets.clean.clean_text import CleanTextSettings
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Name, Settings, digest, is_absent
+from corpus_assets.core.model_choice import Model, ModelChoice
 from corpus_assets.decontam.contamination import ContaminationSettings
-from corpus_assets.decontam.eval_index import EvalIndexSettings
 from corpus_assets.decontam.eval_suites import EvalSuite
 from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.ingest.documents import IngestSettings
 from corpus_assets.ingest.entry import SourceEntry
-from corpus_assets.ingest.gates import CategoryLists
+from corpus_assets.ingest.gates import Categories
 from corpus_assets.recipe.evidence import EvidenceSettings
 from corpus_assets.recipe.operations import (
-    CrawlCheck,
     DriftSettings,
     GateSettings,
     TakedownSettings,
 )
 from corpus_assets.select.groups import GroupBy, values_of
-from corpus_assets.select.rules import SelectionSettings
+from corpus_assets.select.rules import SINGLE_TIER, Bounds, SelectionSettings
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
 from corpus_assets.shards.settings import NARROW_IDS, PackSettings
-from corpus_assets.signals.base import INSTALLED, SignalFamily
+from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.classifier import Name as ClassifierName
+from corpus_assets.signals.embedding_score import EmbeddingScore
 from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.page_notes import PageNotes
-from corpus_assets.signals.perplexity import MODEL
+from corpus_assets.signals.perplexity import ModelName
 from corpus_assets.signals.source_labels import SourceLabels
 from corpus_assets.signals.stages.classifier_training import ClassifierEntry, check_classifiers
-from corpus_assets.signals.stages.perplexity_training import PerplexitySettings
+from corpus_assets.signals.stages.perplexity_training import PerplexityModelEntry, check_models
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.tokenizer.settings import TokenizerEntry
 from corpus_loader.manifest import Group
 
-Share = Annotated[float, Field(ge=0, le=1)]
-
 DroppingAsset = Literal["documents", "selection", "clusters", "contamination", "clean_text"]
-
-
-class LanguageModel(Settings):
-    """The language identifier: a fastText model by name, pinned by digest."""
-
-    model: str = Field(
-        default="lid.176", description="name of an installed model (`corpus models list`)"
-    )
-    path: str | None = Field(
-        default=None,
-        description="a fastText model of your own in its place (GlotLID, OpenLID); `sha256` must "
-        "be given",
-    )
-    sha256: str | None = None
-
-    @model_validator(mode="after")
-    def _is_pinned(self) -> "LanguageModel":
-        if self.path is not None and self.sha256 is None:
-            raise ValueError("a language model by path needs its `sha256`")
-        return self
 
 
 ALL = "all"  # every fallback of a recipe
@@ -84,8 +62,7 @@ class Fallback(Settings):
     )
 
 
-class ShardSettings(Settings):
-    pack: PackSettings = PackSettings()
+class ShardSettings(PackSettings):
     tokens_per_shard: int = Field(default=100_000_000, ge=1024)
     dtype: Literal["int32", "uint16", "auto"] = Field(
         default="int32",
@@ -100,18 +77,10 @@ class ShardSettings(Settings):
         "that have groups of their own, as a list or as value -> labels; the rest is `other`",
     )
 
-
-class Bounds(Settings):
-    """Survival of a stage that is worth a warning outside these shares."""
-
-    min: Share = 0.0
-    max: Share = 1.0
-
-    @model_validator(mode="after")
-    def _in_order(self) -> "Bounds":
-        if self.min > self.max:
-            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
-        return self
+    @property
+    def pack(self) -> PackSettings:
+        """What laying documents into samples asks."""
+        return PackSettings(seq_len=self.seq_len, packing=self.packing)
 
 
 SHOWN_FILES = 5
@@ -125,25 +94,33 @@ class Recipe(Settings):
     sources: tuple[SourceEntry, ...] = Field(min_length=1)
     calibrate_on: tuple[str, ...] | None = None  # snapshots that cutoffs and tokenizer learn from
     blocklists: tuple[str, ...] = ()
-    blocked_categories: CategoryLists | None = None
+    blocked_categories: Categories = Field(
+        default={},
+        description="categories of pages to drop, each with its folder in UT1's layout (`domains`, "
+        "`urls`)",
+    )
     documents: IngestSettings = Field(default_factory=IngestSettings)
-    language_model: LanguageModel = LanguageModel()
+    language_model: Model = ModelChoice(name="lid.176")
     classifiers: dict[ClassifierName, ClassifierEntry] = Field(
         default={}, description="models that score documents, by name; empty: there are none"
     )
-    perplexity: PerplexitySettings | None = None
+    perplexity: dict[ModelName, PerplexityModelEntry] = Field(
+        default={}, description="language models for perplexity, by name, often of languages"
+    )
     signals: SignalSettings
     selection: SelectionSettings
     signatures: SignatureSettings = SignatureSettings()
     clusters: ClusterSettings = ClusterSettings()
     eval_suites: tuple[str | EvalSuite, ...] = ()
-    eval_index: EvalIndexSettings = EvalIndexSettings()
     contamination: ContaminationSettings = ContaminationSettings()
     clean_text: CleanTextSettings = CleanTextSettings()
     tokenizer: TokenizerEntry
     shards: ShardSettings = ShardSettings()
     mixture: MixtureSettings
-    survival: dict[DroppingAsset, Bounds] = Field(default={})
+    survival: dict[DroppingAsset, Bounds] = Field(
+        default={},
+        description="by stage: shares of surviving documents, 0 to 1, outside which a check warns",
+    )
     drift: DriftSettings = DriftSettings()
     gate: GateSettings = Field(
         default=GateSettings(),
@@ -152,18 +129,9 @@ class Recipe(Settings):
     evidence: EvidenceSettings | None = Field(
         default=None, description="absent: no models are asked for; no part of what a version is"
     )
-    crawl_check: CrawlCheck = Field(
-        default=CrawlCheck(),
-        description="when new crawls are looked for; no part of what a version is",
-    )
     takedowns: TakedownSettings = Field(
         default=TakedownSettings(),
         description="when takedowns are carried out; no part of what a version is",
-    )
-    max_failed_parts: int = Field(
-        default=0,
-        ge=0,
-        description="how many files of sources may be skipped (`sources.skip_files`) in a version",
     )
     fallbacks: dict[Name, Fallback] = Field(
         default={}, description="by name; each is used only where `use_fallbacks` names it"
@@ -171,6 +139,13 @@ class Recipe(Settings):
     use_fallbacks: tuple[str, ...] = Field(
         default=(), description="names of fallbacks; `[all]`, or `--fallbacks`: all of them"
     )
+
+    @field_validator("signals")
+    @classmethod
+    def _read_as_classifiers_say(
+        cls, value: SignalSettings, said: ValidationInfo
+    ) -> SignalSettings:
+        return value.with_readings(said.data.get("classifiers", {}))
 
     @model_validator(mode="before")
     @classmethod
@@ -240,22 +215,13 @@ class Recipe(Settings):
                 f"shards.dtype: a vocabulary of up to {trained.max_ids} ids does not fit uint16; use "
                 "int32 or auto"
             )
-        if len(self.skipped_files) > self.max_failed_parts:
-            raise ValueError(
-                f"max_failed_parts: {counted(len(self.skipped_files), 'source file')} skipped and "
-                f"{self.max_failed_parts} allowed; allow more, or retry them with `corpus parts "
-                "unskip`"
-            )
         self.mixture.check_domains(domains)
         self.mixture.check_axis("source", [source.name for source in self.sources])
         self.mixture.check_labels(values_of(self.shards.group_by))
         self.mixture.check_held_back(bool(self.training_benchmarks))
         scoring = [need for family in self.scoring_families() for need in family.needs()]
         check_classifiers(self.classifiers, scoring, names)
-        if self.perplexity is not None:
-            self.perplexity.check_needs(self.signals.needs())
-        elif any(need.startswith(MODEL) for need in self.signals.needs()):
-            raise ValueError("perplexity: a signal family needs it; list its models")
+        check_models(self.perplexity, self.signals.needs())
         for whose, tiers in self._tiers().items():
             known = self.mixture.weights("tier")
             unrated = [tier for tier in tiers if tier not in known]
@@ -267,6 +233,15 @@ class Recipe(Settings):
         self._check_conditions()
         self._check_labels()
         return self
+
+    @field_validator("survival")
+    @classmethod
+    def _are_shares(cls, value: dict[DroppingAsset, Bounds]) -> dict[DroppingAsset, Bounds]:
+        for asset, bounds in value.items():
+            for end in (bounds.min, bounds.max):
+                if end is not None and not 0 <= end <= 1:
+                    raise ValueError(f"{asset}: {end:g} is no share; write one from 0 to 1")
+        return value
 
     def _check_labels(self) -> None:
         """Refuse labels that no source gives, and an import that is not named by its digest."""
@@ -308,8 +283,8 @@ class Recipe(Settings):
             f"snapshot {name}": (tier,) for name, tier in given.items() if tier is not None
         }
         if None in given.values():
-            graded, single = self.selection.tiers, self.selection.single_tier
-            return found | {"the selection": graded.all_names if graded else (single,)}
+            graded = self.selection.tiers
+            return found | {"the selection": graded.all_names if graded else (SINGLE_TIER,)}
         if self.selection.tiers is not None:
             raise ValueError("selection.tiers grades nothing: every source says its `tier` itself")
         return found
@@ -370,22 +345,24 @@ class Recipe(Settings):
 
     def named_models(self) -> list[tuple[str, str]]:
         """Return the models that settings take by name: (setting, name)."""
-        found: list[tuple[str, str | None]] = []
-        if self.language_model.path is None:
-            found.append(("language_model", self.language_model.model))
+        found: list[tuple[str, ModelChoice | None]] = [("language_model", self.language_model)]
+        found.append(("documents.extraction.model", self.documents.extraction.model))
         found += [(f"classifiers.{name}", each.model) for name, each in self.classifiers.items()]
-        for name, entry in self.perplexity.models.items() if self.perplexity is not None else ():
-            setting = f"perplexity.models.{name}"
-            found += [(setting, entry.model), (setting, entry.sentencepiece_model)]
-        folders = [need.partition(INSTALLED)[2] for need in self.signals.needs()]
-        found += [("signals.families", name) for name in folders]
+        for name, entry in self.perplexity.items():
+            setting = f"perplexity.{name}"
+            found += [(setting, entry.model), (setting, entry.pieces)]
+        found += [
+            ("signals.families", family.model)
+            for family in self.signals.families
+            if isinstance(family, EmbeddingScore)
+        ]
         if self.suites and self.contamination.paraphrases is not None:
             found.append(("contamination.paraphrases", self.contamination.paraphrases.model))
-        return [(setting, model) for setting, model in found if model]
+        return [(setting, model.name) for setting, model in found if model and model.name]
 
     def scoring_families(self) -> tuple[SignalFamily, ...]:
         """Return the families that score documents, and those that score sentences."""
-        sentences = (cut.family() for cut in self.clean_text.sentences)
+        sentences = (cut.family(self.classifiers) for cut in self.clean_text.sentences)
         return (*self.signals.families, *sentences)
 
     def fallbacks_in_use(self) -> dict[str, str]:
@@ -426,23 +403,21 @@ class Recipe(Settings):
             body["stand_ins"] = self.fallbacks_in_use()  # the key that locks and digests have
         del body["drift"]  # it judges what comes out, and changes nothing of it
         del body["gate"], body["evidence"]  # as `drift`
-        del body["crawl_check"]
         del body["takedowns"]  # when they are carried out, not what comes out
-        del body["max_failed_parts"]  # a bound of what `sources` say
-        del body["tokenizer"]["audit"]  # it judges, as `drift`
+        body["tokenizer"] = self.tokenizer.identity()
         body["sources"] = [source.identity() for source in self.sources]
         body["documents"] = self.documents.identity()
         body["classifiers"] = {name: entry.identity() for name, entry in self.classifiers.items()}
-        del body["language_model"]["path"]
+        body["language_model"] = self.language_model.identity()
         body["eval_suites"] = [suite.identity() for suite in self.suites]  # not where they lie
         body["contamination"] = self.contamination.identity()
         body["clean_text"] = self.clean_text.identity()
         body["clean_text"]["text_hashes"] = [e.form for e in self.clean_text.text_hashes]
-        del body["perplexity"]
-        if self.perplexity is not None:
-            body["perplexity"] = self.perplexity.identity()
-        if self.blocked_categories is not None:  # where the lists lie is not identity
-            body["blocked_categories"] = list(self.blocked_categories.categories)
+        for said, family in zip(body["signals"]["families"], self.signals.families, strict=True):
+            if isinstance(family, EmbeddingScore):
+                said["model"] = family.model.identity()
+        body["perplexity"] = {name: entry.identity() for name, entry in self.perplexity.items()}
+        body["blocked_categories"] = list(self.blocked_categories)  # not where the lists lie
         return body
 
     @property
@@ -452,5 +427,4 @@ class Recipe(Settings):
         for source in body["sources"]:
             source["snapshots"] = list(source["snapshots"])
         body["blocklists"] = len(body["blocklists"])
-        del body["tokenizer"]["pinned"]  # its digest is what counts
         return digest(body)

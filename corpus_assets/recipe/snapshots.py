@@ -7,7 +7,6 @@ and in its locks. One that was removed keeps its file, marked, so that the sched
 it again.
 """
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from pydantic import Field, ValidationError
 from corpus_assets.core.errors import CorruptArtifact, RecipeError
 from corpus_assets.core.identity import Name, Settings, canonical_json
 from corpus_assets.core.store import Store
-from corpus_assets.ingest.crawl import Take
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.recipe.skipped_files import load_skipped, merge_skipped
@@ -29,7 +27,7 @@ class AddedSnapshot(Settings):
     source: Name
     snapshot: Name
     crawl: str
-    take: Take | None = None  # how much of it; None: as the source says
+    files: int | None = Field(default=None, ge=1)  # how many of it; None: as the source says
     position: int = Field(default=0, ge=0)  # its place among the added ones; ties by name
     removed: bool = False
 
@@ -120,10 +118,9 @@ def merge_added(raw: dict[str, Any], added: Iterable[AddedSnapshot]) -> None:
         if each.snapshot in snapshots:
             continue  # the recipe's file names it by now
         entry["snapshots"] = snapshots | {each.snapshot: each.crawl}
-        if each.take is not None:
-            take = dict(entry["crawl"].get("take") or {})
-            take[each.snapshot] = json.loads(each.take.model_dump_json(exclude_none=True))
-            entry["crawl"] = entry["crawl"] | {"take": take}
+        if each.files is not None:
+            files_of = {**(entry["crawl"].get("files_of") or {}), each.snapshot: each.files}
+            entry["crawl"] = entry["crawl"] | {"files_of": files_of}
 
 
 def _path(recipe: str, snapshot: str) -> str:

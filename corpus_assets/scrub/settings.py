@@ -10,38 +10,32 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from corpus_assets.core.identity import Settings
-from corpus_assets.scrub.find import KINDS, REGIONS, find_in_batch, strongest
+from corpus_assets.scrub.find import KINDS as KINDS
+from corpus_assets.scrub.find import REGIONS, find_in_batch, strongest
 from corpus_assets.scrub.phones import is_region, regions_of
 from corpus_assets.text.pieces import pieces_in_chars
 from corpus_assets.text.split import Bytes, Ints
 
 
-def _action(value: Any) -> Any:
-    """YAML's true and false are short for the two common ones."""
-    return {True: "replace", False: "leave"}.get(value, value) if isinstance(value, bool) else value
+def _known(kind: str) -> str:
+    if kind not in KINDS:
+        raise ValueError(f"{kind!r} is not a kind; known: {', '.join(sorted(KINDS))}")
+    return kind
 
 
-Action = Annotated[Literal["replace", "drop", "leave"], BeforeValidator(_action)]
+Kind = Annotated[str, AfterValidator(_known)]
+Action = Literal["replace", "drop", "leave"]
 
 REPLACE, DROP, LEAVE = "replace", "drop", "leave"
 TOO_MUCH = "too_much_personal_data"
 
-FIELDS = {
-    "emails": "email",
-    "public_ips": "ip",
-    "phones": "phone",
-    "credit_cards": "credit_card",
-    "ibans": "iban",
-    "national_ids": "national_id",
-    "api_keys": "api_key",
-    "private_keys": "private_key",
-    "secrets": "secret",
-}
-"""Settings and the kinds of findings they are about."""
-
+REPLACED = (
+    *("email", "ip", "phone", "credit_card", "iban", "national_id", "api_key", "private_key"),
+)
+"""What is replaced unless a recipe says otherwise: all but `secret`."""
 
 Form = Literal["text", "normalized"]
 
@@ -80,26 +74,19 @@ class RecognizerSettings(Settings):
 
 
 class ScrubSettings(Settings):
-    """What is done about each kind: `replace` (true), `drop` the document, or `leave` (false)."""
+    """What is done about each kind: it is replaced, drops the document, or is left alone."""
 
-    emails: Action = Field(default="replace", description="e-mail addresses")
-    public_ips: Action = Field(default="replace", description="public IP addresses")
-    phones: Action = Field(default="replace", description="telephone numbers")
+    replace: tuple[Kind, ...] = Field(
+        default=REPLACED, description="kinds that become a placeholder; none: `[]`"
+    )
+    drop: tuple[Kind, ...] = Field(default=(), description="kinds that drop the document")
+    by_domain: dict[str, dict[Kind, Action]] = Field(
+        default={}, description="domains and what is different there, e.g. `code: {phone: leave}`"
+    )
     phone_regions: tuple[str, ...] = Field(
         default=REGIONS,
         description="countries (ISO 3166) whose telephone numbers count without a word for it, a "
         "leading zero or a country code; those that speak a text's language are added",
-    )
-    credit_cards: Action = Field(default="replace", description="numbers of payment cards")
-    ibans: Action = Field(default="replace", description="numbers of bank accounts")
-    national_ids: Action = Field(default="replace", description="national identification numbers")
-    api_keys: Action = Field(default="replace", description="keys and tokens of known services")
-    private_keys: Action = Field(default="replace", description="private keys in PEM form")
-    secrets: Action = Field(
-        default="leave", description="random-looking values assigned to a password, key or token"
-    )
-    by_domain: dict[str, dict[str, Action]] = Field(
-        default={}, description="domains and what is different there, e.g. `code: {phones: false}`"
     )
     placeholders: dict[str, str] = Field(
         default={}, description="replacement text of a kind, if not `<kind>`"
@@ -113,12 +100,6 @@ class ScrubSettings(Settings):
 
     @model_validator(mode="after")
     def _names_are_known(self) -> "ScrubSettings":
-        for domain, changes in self.by_domain.items():
-            unknown = sorted(set(changes) - set(FIELDS))
-            if unknown:
-                raise ValueError(
-                    f"by_domain.{domain}: {unknown[0]} is unknown; known: {', '.join(FIELDS)}"
-                )
         for region in self.phone_regions:
             if not is_region(region):
                 raise ValueError(
@@ -135,8 +116,10 @@ class ScrubSettings(Settings):
     def actions(self, domain: str) -> dict[str, str]:
         """Return what is done about each kind in texts of a domain; kinds left alone are not
         listed."""
-        changes = self.by_domain.get(domain, {})
-        chosen = {kind: changes.get(name, getattr(self, name)) for name, kind in FIELDS.items()}
+        chosen: dict[str, str] = dict.fromkeys(self.replace, REPLACE) | dict.fromkeys(
+            self.drop, DROP
+        )
+        chosen |= self.by_domain.get(domain, {})
         for entry in self.recognizers:
             chosen |= entry.kinds
         return {kind: action for kind, action in chosen.items() if action != LEAVE}

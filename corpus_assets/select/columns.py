@@ -19,6 +19,7 @@ from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.rules import (
     ANY,
     CHARACTERS,
+    SINGLE_TIER,
     By,
     Condition,
     Cut,
@@ -194,8 +195,8 @@ class Columns:
             return self._reaches(values, by_group, "highest" if is_upper else "lowest")
         below: Callable[[Any, Any], Mask] = np.less if rule.exclusive else np.less_equal
         # Bounds are compared in the column's own precision: 0.65 must equal a stored 0.65.
-        low = self.spread(lambda *cell: _or(rule.bounds_for(*cell).min, -np.inf), values.dtype)
-        high = self.spread(lambda *cell: _or(rule.bounds_for(*cell).max, np.inf), values.dtype)
+        low = self.spread(lambda _, of: _or(rule.bounds_for(of).min, -np.inf), values.dtype)
+        high = self.spread(lambda _, of: _or(rule.bounds_for(of).max, np.inf), values.dtype)
         if np.isneginf(low).all():
             return below(values, high)
         if np.isposinf(high).all():
@@ -240,7 +241,7 @@ class Columns:
     ) -> tuple[npt.NDArray[np.int16], tuple[str, ...]]:
         tiers = settings.tiers
         if tiers is None:
-            return np.zeros(self.n, dtype=np.int16), (settings.single_tier,)
+            return np.zeros(self.n, dtype=np.int16), (SINGLE_TIER,)
         values = self.numbers(tiers.signal)
         tier = np.full(self.n, len(tiers.names) - 1, dtype=np.int16)
         for k in range(len(tiers.names) - 2, -1, -1):

@@ -17,6 +17,7 @@ from corpus_assets.select.rules import ANY, SelectionSettings
 
 NOTE = "language_losses"
 RULES = "rules"
+MAX_LANGUAGE_LOSS = 0.5  # of a language: from there on one rule drops too many of its documents
 MIN_DOCUMENTS = 20
 """A language with fewer is not judged: a handful of pages may be bad, or of another language."""
 
@@ -74,7 +75,7 @@ def summed(losses: Iterable[Losses]) -> Losses:
     return out
 
 
-def losses_message(losses: Losses, bound: float) -> tuple[bool, str]:
+def losses_message(losses: Losses, bound: float = MAX_LANGUAGE_LOSS) -> tuple[bool, str]:
     """Whether every rule leaves enough of each language, and a sentence about it."""
     hit = sorted(
         (-n / of, name, rule, of)

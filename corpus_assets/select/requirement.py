@@ -64,5 +64,5 @@ def _asked(
         if is_upper:
             return Requirement(max=bound, cutoff=rule.cutoff, tie=tie)
         return Requirement(min=bound, cutoff=rule.cutoff, tie=tie)
-    bounds = rule.bounds_for(domain, language)
+    bounds = rule.bounds_for(language)
     return Requirement(min=bounds.min, max=bounds.max, exclusive=rule.exclusive)

@@ -18,6 +18,7 @@ from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.schemas import bucket_names
 
 ANY = "*"
+SINGLE_TIER = "all"  # of everything, where a recipe has no tiers
 CHARACTERS = "n_chars"  # a column beside the signals, of every recipe
 
 By = Literal["language", "domain", "domain_language"]
@@ -43,24 +44,11 @@ class Bounds(Settings):
 class LanguageTable(Settings):
     """Bounds by language in a file (CSV, JSON or YAML), read when the recipe is loaded."""
 
-    file: str = Field(description="relative to the recipe's folder")
-    language: str = Field(default="language", description="column of a CSV that names languages")
+    file: str = Field(
+        description="relative to the recipe's folder; the column `language` of a CSV names languages"
+    )
     min: str = Field(default="min", description="column with the smallest values that pass")
     max: str = Field(default="max", description="column with the largest values that pass")
-
-
-class LanguageBounds(Bounds):
-    """Bounds, and other ones for some languages. What an entry leaves out is as around it."""
-
-    languages: dict[str, Bounds] = Field(
-        default_factory=dict, description="other bounds for a language"
-    )
-    languages_from: LanguageTable | None = Field(
-        default=None,
-        exclude=True,
-        description="a file with `languages`: its path, or its path and columns; `languages` "
-        "takes precedence",
-    )
 
 
 class Condition(Bounds):
@@ -100,11 +88,11 @@ class Condition(Bounds):
             raise ValueError("`exclusive` goes with min/max only")
         return self
 
-    def bounds_for(self, domain: str | None, language: str | None) -> Bounds:
+    def bounds_for(self, language: str | None) -> Bounds:
         return self
 
 
-class Rule(LanguageBounds):
+class Rule(Bounds):
     """What a signal must be. Exactly one kind: `min` and/or `max`, `in`, or `cutoff`."""
 
     model_config = ConfigDict(
@@ -121,15 +109,20 @@ class Rule(LanguageBounds):
     only_languages: tuple[str, ...] | None = Field(
         default=None, description="the rule holds for these only; default all"
     )
-    domain_bounds: dict[str, LanguageBounds] = Field(
+    languages: dict[str, Bounds] = Field(
         default_factory=dict,
-        description="other bounds in a domain; they come before those of a language",
+        description="other bounds for a language; an end left out is the rule's",
+    )
+    languages_from: LanguageTable | None = Field(
+        default=None,
+        exclude=True,
+        description="a file with `languages`: its path, or its path and columns; `languages` "
+        "takes precedence",
     )
     exclusive: bool = Field(
         default=False,
         exclude_if=lambda value: not value,
-        description="values equal to `min` or `max` fail too, those of languages and domains "
-        "included",
+        description="values equal to `min` or `max` fail too, those of languages included",
     )
     where: Condition | None = Field(
         default=None,
@@ -152,48 +145,29 @@ class Rule(LanguageBounds):
         if len(kinds) != 1:
             said = " and ".join(kinds) or "none of them"
             raise ValueError(f"rule {self.name!r} needs one of min/max, in, cutoff; it has {said}")
-        for key in ("languages", "domain_bounds", "exclusive"):
+        for key in ("languages", "exclusive"):
             if getattr(self, key) and kinds != ["min/max"]:
                 raise ValueError(f"rule {self.name!r}: `{key}` goes with min/max only")
-        entries: list[LanguageBounds] = [self, *self.domain_bounds.values()]
-        for entry in entries:
-            if entry.languages_from is not None:
+        if self.languages_from is not None:
+            raise ValueError(
+                f"rule {self.name!r}: `languages_from` is read with the recipe's file; load the recipe "
+                "from there"
+            )
+        for language in (None, *self.languages):
+            ends = self.bounds_for(language)
+            if self.exclusive and ends.min is not None and ends.min == ends.max:
                 raise ValueError(
-                    f"rule {self.name!r}: `languages_from` is read with the recipe's file; "
-                    "load the recipe from there"
+                    f"rule {self.name!r}: nothing is both above and below {ends.min:g}"
                 )
-        for domain in (None, *self.domain_bounds):
-            entry = self.domain_bounds[domain] if domain else self
-            for language in (None, *dict.fromkeys([*self.languages, *entry.languages])):
-                ends = self.bounds_for(domain, language)
-                if self.exclusive and ends.min is not None and ends.min == ends.max:
-                    raise ValueError(
-                        f"rule {self.name!r}: nothing is both above and below {ends.min:g}"
-                    )
         return self
 
-    def bounds_for(self, domain: str | None, language: str | None) -> Bounds:
-        """Return what holds for a document. Each end is the closest one that is given: of its
-        language in its domain, of its domain, of its language, of the rule."""
-        given = [level for _, level in self.levels(domain, language)]
+    def bounds_for(self, language: str | None) -> Bounds:
+        """Return what holds for a document: each end is that of its language, or of the rule."""
+        own = self.languages.get(language or "", Bounds())
         return Bounds(
-            min=next((level.min for level in given if level.min is not None), None),
-            max=next((level.max for level in given if level.max is not None), None),
+            min=self.min if own.min is None else own.min,
+            max=self.max if own.max is None else own.max,
         )
-
-    def levels(
-        self, domain: str | None, language: str | None
-    ) -> list[tuple[tuple[str | None, str | None], Bounds]]:
-        """Return the bounds that are given for a document, the closest first, each with the domain
-        and the language that they are of."""
-        own = self.domain_bounds.get(domain) if domain is not None else None
-        levels: list[tuple[tuple[str | None, str | None], Bounds | None]] = [
-            ((domain, language), own.languages.get(language or "") if own is not None else None),
-            ((domain, None), own),
-            ((None, language), self.languages.get(language or "")),
-            ((None, None), self),
-        ]
-        return [(of, level) for of, level in levels if level is not None]
 
     def holds_for(self, domain: str | None, language: str | None) -> bool:
         """Whether the rule is about such a document at all."""
@@ -202,8 +176,7 @@ class Rule(LanguageBounds):
         return self.only_languages is None or language in self.only_languages
 
     def looks_at_language(self) -> bool:
-        entries = (self, *self.domain_bounds.values())
-        return self.only_languages is not None or any(entry.languages for entry in entries)
+        return self.only_languages is not None or bool(self.languages)
 
 
 Weigh = Literal["documents", "characters"]
@@ -233,9 +206,6 @@ class CutoffSettings(Settings):
     by: By | None = None
     min_documents: int = Field(
         default=50, ge=1, description="a language or domain with fewer uses the common value"
-    )
-    domains: Domains = Field(
-        default=None, description="default: the domains of the rules that use it"
     )
 
 
@@ -326,22 +296,6 @@ class SelectionSettings(Settings):
     rules: tuple[Rule, ...] = ()
     cutoffs: dict[Name, CutoffSettings] = Field(default_factory=dict)
     tiers: TierSettings | None = None
-    single_tier: Name = Field(
-        default="all", description="the tier of everything where `tiers` is absent"
-    )
-    max_language_loss: float = Field(
-        default=0.5,
-        ge=0,
-        le=1,
-        description="share of a language's documents above which a check warns that one rule "
-        "drops too many of them; changes nothing of what comes out",
-    )
-
-    def identity(self) -> dict[str, Any]:
-        """Without the bound of a check, which judges what comes out."""
-        body = super().identity()
-        del body["max_language_loss"]
-        return body
 
     @model_validator(mode="after")
     def _names_fit_together(self) -> Self:
@@ -391,10 +345,7 @@ class SelectionSettings(Settings):
         return bool(self.cutoffs or (self.tiers is not None and self.tiers.shares is not None))
 
     def domains_of_cutoff(self, name: str) -> tuple[str, ...] | None:
-        """Where a cutoff is resolved: its own domains, or those of its rules; None is all."""
-        cutoff = self.cutoffs[name]
-        if cutoff.domains is not None:
-            return cutoff.domains
+        """Where a cutoff is resolved: in the domains of its rules; None is all."""
         users = [rule.domains for rule in self.rules if name in _cutoffs_of(rule)]
         if not users or any(domains is None for domains in users):
             return None

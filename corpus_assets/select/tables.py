@@ -18,6 +18,7 @@ from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.rules import LanguageTable
 
 KEY = "languages_from"
+LANGUAGE = "language"  # the column of a CSV that names languages
 ENDS = ("min", "max")
 
 Table = dict[str, dict[str, float]]
@@ -35,10 +36,6 @@ def read_language_tables(recipe: dict[str, Any], folder: Path) -> None:
             continue
         where = f"selection.rules[{number}] ({rule.get('name')})"
         _replace(rule, where, folder)
-        domains = rule.get("domain_bounds")
-        for domain, entry in domains.items() if isinstance(domains, dict) else ():
-            if isinstance(entry, dict):
-                _replace(entry, f"{where}.domain_bounds.{domain}", folder)
 
 
 def _replace(entry: dict[str, Any], where: str, folder: Path) -> None:
@@ -49,7 +46,7 @@ def _replace(entry: dict[str, Any], where: str, folder: Path) -> None:
     try:
         spec = LanguageTable.model_validate({"file": stated} if isinstance(stated, str) else stated)
     except ValidationError as error:
-        raise RecipeError(f"{key}: give a file, or {{file, language, min, max}}") from error
+        raise RecipeError(f"{key}: give a file, or {{file, min, max}}") from error
     table: dict[str, Any] = dict(read_table(folder / Path(spec.file).expanduser(), spec, key))
     own = entry.get("languages") or {}
     if not isinstance(own, dict):
@@ -92,13 +89,13 @@ def read_table(path: Path, spec: LanguageTable, key: str) -> Table:
 
 def _csv(text: str, spec: LanguageTable, key: str) -> dict[str, dict[str, Any]]:
     reader = csv.DictReader(text.splitlines())
-    if spec.language not in (reader.fieldnames or ()):
+    if LANGUAGE not in (reader.fieldnames or ()):
         raise RecipeError(
-            f"{key}: the file has no column {spec.language!r}; it has {_list(reader.fieldnames)}"
+            f"{key}: the file has no column {LANGUAGE!r}; it has {_list(reader.fieldnames)}"
         )
     rows: dict[str, dict[str, Any]] = {}
     for row in reader:
-        language = (row.pop(spec.language) or "").strip()
+        language = (row.pop(LANGUAGE) or "").strip()
         if not language or language in rows or None in row:
             twice = f": duplicate language {language!r}" if language in rows else " is damaged"
             raise RecipeError(f"{key}: line {reader.line_num}{twice}; correct the file")

@@ -188,7 +188,6 @@ SHARD_COUNTS = Stage(
         asks=(
             "shards.tokens_per_shard",
             "selection.tiers",
-            "selection.single_tier",
             "sources.tier",
             "shards.group_by",
             "clean_text.tiers_by_copies",

@@ -8,16 +8,16 @@ import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.signals.base import FILE, SignalFamily, TextBatch, WordBreaks, model_path, share
+from corpus_assets.signals.base import FILE, CountsWords, TextBatch, model_path, share
 from corpus_assets.text.phrases import count_phrases, phrase_table
 from corpus_assets.text.unicode import class_table
 
 
-class BadWords(WordBreaks, SignalFamily):
+class BadWords(CountsWords):
     """How often words or phrases of a list stand in the text.
 
-    * `bad_words` (none in C4): occurrences that no letter, numeral or underscore touches, or,
-      with `inside_words`, all: for languages without spaces; none overlap, the longest wins;
+    * `bad_words` (none in C4): occurrences that no letter, numeral or underscore touches;
+      none overlap, the longest wins;
     * `bad_word_ratio`: for each word.
 
     Case is ignored for ASCII letters only; list others in the cases you want to find. The list
@@ -31,7 +31,6 @@ class BadWords(WordBreaks, SignalFamily):
     word_lists: tuple[str, ...] = Field(
         default=(), description="UTF-8 files with one entry per line; # begins a comment line"
     )
-    inside_words: bool = Field(default=False, description="find entries inside longer words too")
 
     def columns(self) -> dict[str, pa.DataType]:
         return {"bad_words": pa.int64(), "bad_word_ratio": pa.float32()}
@@ -47,7 +46,7 @@ class BadWords(WordBreaks, SignalFamily):
             batch.data,
             batch.whole.spans,
             phrase_table(tuple(entries)),
-            not self.inside_words,
+            True,
             class_table(),
         )
         return self.record_batch(

@@ -7,12 +7,11 @@ file here with a class derived from `SignalFamily`; `signals/__init__.py` finds 
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings
@@ -23,7 +22,7 @@ from corpus_assets.text.segment import DEFINITION
 __all__ = [
     "FILE",
     "FOLDER",
-    "INSTALLED",
+    "CountsWords",
     "SignalFamily",
     "Spans",
     "TextBatch",
@@ -35,9 +34,6 @@ __all__ = [
 
 FILE = "file:"
 """Begins the names in `SignalFamily.needs` that are paths of files, as the recipe writes them."""
-
-INSTALLED = "model://"
-"""Begins a path that is the name of an installed model."""
 
 
 class SignalFamily(Settings):
@@ -81,22 +77,26 @@ class SignalFamily(Settings):
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(fields.items())))
 
 
-class WordBreaks(Settings):
-    """Where words end, for families that count them."""
+WordBreaks = Literal["segmented", "white_space"]
 
-    word_breaks: Literal["segmented", "white_space"] = Field(
-        default="white_space",
-        description="where words end: at white space, or there and, in scripts without spaces, "
-        "by dictionary",
-    )
+
+class CountsWords(SignalFamily):
+    """A family that counts words, which end where the recipe says for all of them."""
+
+    _word_breaks: WordBreaks = "white_space"
+
+    def with_words(self, word_breaks: WordBreaks) -> Self:
+        family = self.model_copy()
+        family._word_breaks = word_breaks
+        return family
 
     def identity(self) -> dict[str, Any]:
         """Return settings with whose words they are."""
-        is_segmented = self.word_breaks == "segmented"
+        is_segmented = self._word_breaks == "segmented"
         return super().identity() | ({"segmenter": DEFINITION} if is_segmented else {})
 
     def words_of(self, batch: TextBatch) -> Spans:
-        return batch.segments if self.word_breaks == "segmented" else batch.words
+        return batch.segments if self._word_breaks == "segmented" else batch.words
 
 
 def code_points_of(marks: str) -> npt.NDArray[np.int32]:

@@ -3,23 +3,24 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import AfterValidator, Field
 
 from corpus_assets.signals.base import SignalFamily, TextBatch, share
 from corpus_assets.signals.kernels import char_counts as kernel
 from corpus_assets.text import unicode as classes
 from corpus_assets.text.unicode import SCRIPTS, script_table
 
+COLUMNS = (
+    *("latin", "cyrillic", "greek", "arabic", "hebrew", "devanagari", "thai"),
+    *("han", "hiragana", "katakana", "hangul"),
+)
+"""Scripts that have a column."""
 
-def _known(script: str) -> str:
-    if script not in SCRIPTS:
-        raise ValueError(f"no script is named {script!r}; known are {', '.join(SCRIPTS)}")
-    return script
+DUP_NGRAMS = (10, 20)
 
 
 class Characters(SignalFamily):
@@ -33,7 +34,7 @@ class Characters(SignalFamily):
     * `uppercase_letter_share`: capitals, of letters;
     * `main_script`, `main_script_share`: the script of most letters (the first of the list
       where two tie; null without letters), and its share of letters;
-    * `script_NAME_share`: of letters, for each of `scripts`;
+    * `script_NAME_share`: of letters, for eleven scripts;
     * `dup_char_N_gram_share`: characters inside a run of N characters that stands twice, of all
       but white space.
     """
@@ -41,25 +42,6 @@ class Characters(SignalFamily):
     version: ClassVar[int] = 2
 
     family: Literal["characters"] = "characters"
-    scripts: tuple[Annotated[str, AfterValidator(_known)], ...] = Field(
-        default=(
-            "latin",
-            "cyrillic",
-            "greek",
-            "arabic",
-            "hebrew",
-            "devanagari",
-            "thai",
-            "han",
-            "hiragana",
-            "katakana",
-            "hangul",
-        ),
-        description="scripts that get a column",
-    )
-    dup_ngrams: tuple[Annotated[int, Field(ge=2, le=64)], ...] = Field(
-        default=(10, 20), description="sizes N of `dup_char_N_gram_share`"
-    )
 
     def columns(self) -> dict[str, pa.DataType]:
         return {
@@ -75,8 +57,8 @@ class Characters(SignalFamily):
             "uppercase_letter_share": pa.float32(),
             "main_script": pa.string(),
             "main_script_share": pa.float32(),
-            **{f"script_{name}_share": pa.float32() for name in self.scripts},
-            **{f"dup_char_{n}_gram_share": pa.float32() for n in self.dup_ngrams},
+            **{f"script_{name}_share": pa.float32() for name in COLUMNS},
+            **{f"dup_char_{n}_gram_share": pa.float32() for n in DUP_NGRAMS},
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
@@ -86,7 +68,7 @@ class Characters(SignalFamily):
         letters = by_script[:, 1:].sum(axis=1)
         best = by_script[:, 1:].argmax(axis=1)
         spaces = counts[:, kernel.SPACE]
-        sizes = np.array(self.dup_ngrams, dtype=np.int64)
+        sizes = np.array(DUP_NGRAMS, dtype=np.int64)
         runs = kernel.repeated_runs(batch.data, batch.offsets, sizes)
         values: dict[str, Any] = {
             "letter_char_share": share(of[classes.LETTER], batch.n_chars),
@@ -103,10 +85,10 @@ class Characters(SignalFamily):
         values["main_script"] = pa.array(SCRIPTS).take(pa.array(best, mask=letters == 0))
         most = by_script[:, 1:].max(axis=1, initial=0)
         values["main_script_share"] = share(most, letters)
-        for name in self.scripts:
+        for name in COLUMNS:
             column = by_script[:, 1 + SCRIPTS.index(name)]
             values[f"script_{name}_share"] = share(column, letters)
-        for k, n in enumerate(self.dup_ngrams):
+        for k, n in enumerate(DUP_NGRAMS):
             values[f"dup_char_{n}_gram_share"] = share(runs[:, k], batch.n_chars - spaces)
         return self.record_batch(values)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +10,13 @@ import pyarrow as pa
 from pydantic import Field, StringConstraints
 
 from corpus_assets.core.errors import RecipeError
+from corpus_assets.core.identity import Settings
 from corpus_assets.models.fasttext_file import LABEL, FastTextModel, load_model
 from corpus_assets.models.fasttext_labels import identify, label_scores
 from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, model_path
 from corpus_assets.signals.kernels.spaced_words import spaced_words
 from corpus_assets.text.blank_texts import blank_texts
+from corpus_assets.text.segment import DEFINITION
 
 POSITIVE = "positive"
 NEGATIVE = "negative"
@@ -23,33 +25,27 @@ MODEL = "classifier:"
 """Begins the names in `SignalFamily.needs` that are classifiers of the recipe."""
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
-Reading = Literal["words", "plain"]
+Form = Literal["words", "plain"]
 
 
-class ReadsTexts(WordBreaks):
-    """Which classifier, and how it reads texts, in training too."""
+class Reading(Settings):
+    """How a classifier reads texts, in training too."""
 
-    word_breaks: Literal["segmented", "white_space"] = Field(
+    word_breaks: WordBreaks = Field(
         default="white_space",
-        exclude_if=lambda breaks: breaks == "white_space",
-        description=f"{WordBreaks.model_fields['word_breaks'].description}; published models were "
-        "trained at white space, or on words that their authors took apart",
+        description="where words end, as for all signals; published models were trained at white "
+        "space, or on words that their authors took apart",
     )
-
-    name: Name = Field(
-        default="quality",
-        description="the classifier, under `classifiers`; begins the column's name",
-    )
-    text: Reading = Field(
+    text: Form = Field(
         default="words",
         description="`words`: lowercase, punctuation split off; `plain`: as it is, on one line",
     )
-    max_chars: int | None = Field(
-        default=MAX_CHARS, ge=1, description="read of each text, in training too; null: all"
-    )
+    max_chars: int | None = Field(default=MAX_CHARS, ge=1, description="read of each; null: all")
 
-    def needs(self) -> tuple[str, ...]:
-        return (f"{MODEL}{self.name}",)
+    def identity(self) -> dict[str, Any]:
+        """Return settings with whose words they are."""
+        body = self.model_dump(mode="json", include=set(Reading.model_fields))
+        return body | ({"segmenter": DEFINITION} if self.word_breaks == "segmented" else {})
 
     def read(self, batch: TextBatch) -> TextBatch:
         """Return texts as the classifier reads them. Setting punctuation apart also takes the power
@@ -66,18 +62,37 @@ class ReadsTexts(WordBreaks):
         return TextBatch.from_bytes(*spaced_words(small.data, small.offsets))
 
 
-class ScoresTexts(ReadsTexts):
-    """And which labels make the score."""
+class ReadsTexts(SignalFamily):
+    """A family that asks a classifier of the recipe, which reads texts as its entry there says."""
 
-    labels: dict[str, float] = Field(
-        default={POSITIVE: 1.0},
-        min_length=1,
-        description="labels of the model and what each counts; the one of models trained here is "
-        "`positive`",
+    name: Name = Field(
+        default="quality",
+        description="the classifier, under `classifiers`; begins the column's name",
     )
+    _reading: Reading = Reading()
+
+    @property
+    def reading(self) -> Reading:
+        return self._reading
+
+    def with_reading(self, reading: Reading) -> Self:
+        family = self.model_copy()
+        family._reading = reading
+        return family
+
+    def identity(self) -> dict[str, Any]:
+        """Return settings with how texts are read."""
+        return super().identity() | {"reading": self._reading.identity()}
+
+    def needs(self) -> tuple[str, ...]:
+        return (f"{MODEL}{self.name}",)
 
 
-class Classifier(ScoresTexts, SignalFamily):
+Labels = Annotated[dict[str, float], Field(min_length=1)]
+LABELS = "labels of the model and what each counts; the one of models trained here is `positive`"
+
+
+class Classifier(ReadsTexts):
     """`NAME_score`: how much a text is of the kind that the classifier looks for.
 
     The probability of a label, or a weighted sum of several (a grade of 0 to 5, say). float32, not
@@ -87,13 +102,14 @@ class Classifier(ScoresTexts, SignalFamily):
     version: ClassVar[int] = 4
 
     family: Literal["classifier"] = "classifier"
+    labels: Labels = Field(default={POSITIVE: 1.0}, description=LABELS)
 
     def columns(self) -> dict[str, pa.DataType]:
         return {f"{self.name}_score": pa.float32()}
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         model = load_model(model_path(models, f"{MODEL}{self.name}", self.family))
-        lines = self.read(batch)
+        lines = self.reading.read(batch)
         scores = label_scores(model, lines.data, lines.offsets)
         values = np.zeros(len(scores))
         for label, weight in enumerate(self._weights(model).tolist()):
@@ -116,7 +132,7 @@ class Classifier(ScoresTexts, SignalFamily):
         return weights
 
 
-class Label(ReadsTexts, SignalFamily):
+class Label(ReadsTexts):
     """`NAME`, `NAME_score`: the likeliest label of a text under a classifier of many (a topic, a
     format), and its probability.
 
@@ -136,7 +152,7 @@ class Label(ReadsTexts, SignalFamily):
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         model = load_model(model_path(models, f"{MODEL}{self.name}", self.family))
-        lines = self.read(batch)
+        lines = self.reading.read(batch)
         best, scores = identify(model, lines.data, lines.offsets, k=1)
         none = (best[:, 0] < 0) | blank_texts(lines.data, lines.offsets)
         labels = pa.array(model.labels, pa.string()).take(pa.array(best[:, 0], mask=none))

@@ -11,19 +11,21 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.signals.base import FOLDER, INSTALLED, SignalFamily, TextBatch, model_path
+from corpus_assets.core.model_choice import Model
+from corpus_assets.signals.base import FOLDER, SignalFamily, TextBatch, model_path
 from corpus_assets.signals.classifier import Name
 from corpus_assets.text.blank_texts import blank_texts
 
 PLUG_INS = "corpus_assets.text_scorers"
 DECIMALS = 3
+MAX_CHARS = 20_000  # handed to the engine at most
 
 
 class TextScorer(Protocol):
@@ -40,36 +42,25 @@ class EmbeddingScore(SignalFamily):
 
     family: Literal["embedding_score"] = "embedding_score"
     name: Name = Field(default="edu", description="begins the column's name")
-    model: str = Field(default="", description="name of an installed model (`corpus models list`)")
-    folder: str = Field(default="", description="or the model's folder")
-    sha256: str = Field(default="", description="its digest: of names and contents of its files")
+    model: Model = Field(description="the model, a folder")
     engine: str = Field(default="transformers", description="a plug-in that runs such folders")
     max_tokens: int = Field(default=512, ge=1, description="read of each text")
-    max_chars: int = Field(default=20_000, ge=1, description="handed to the engine at most")
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
-        if self.model and self.folder:
-            raise ValueError("set either `model` or `folder`")
-        return self
 
     def identity(self) -> dict[str, Any]:
-        body = super().identity()
-        return body if self.model else {key: body[key] for key in body if key != "model"}
+        return super().identity() | {"model": self.model.identity()}
 
     def columns(self) -> dict[str, pa.DataType]:
         return {f"{self.name}_score": pa.float32()}
 
     def needs(self) -> tuple[str, ...]:
-        where = f"{INSTALLED}{self.model}" if self.model else self.folder
-        return (f"{FOLDER}{self.sha256}:{where}",)
+        return (f"{FOLDER}{self.name}",)
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         folder = model_path(models, self.needs()[0], self.family)
         scorer = load_scorer(self.engine, folder, self.max_tokens)
         rows = np.flatnonzero(~blank_texts(batch.data, batch.offsets)).tolist()
         texts = batch.texts.take(pa.array(rows, pa.int64())).to_pylist()
-        scores = np.asarray(scorer.score([t[: self.max_chars] for t in texts]), dtype=np.float64)
+        scores = np.asarray(scorer.score([t[:MAX_CHARS] for t in texts]), dtype=np.float64)
         if scores.shape != (len(rows),):
             raise ModelError(
                 f"the engine {self.engine!r} gave {scores.shape} scores for {len(rows)} texts: the "

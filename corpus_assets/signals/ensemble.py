@@ -29,6 +29,8 @@ STEPS = 50  # of the table for each bucket
 Steps = npt.NDArray[np.float32]
 Table = tuple[int, Mapping[str, npt.NDArray[np.uint64]]]  # seed of tie keys; places by score
 
+MAX_DOCUMENTS = 200_000  # of the calibration snapshots, drawn for the ranks
+
 
 class Ensemble(SignalFamily):
     """`ensemble_bucket`: 0 to `buckets` - 1, the highest bucket among the scores; a bucket holds an
@@ -46,9 +48,6 @@ class Ensemble(SignalFamily):
         description="columns of families before it; in each, higher is better",
     )
     buckets: int = Field(default=20, ge=2, le=100)
-    max_documents: int = Field(
-        default=200_000, ge=1, description="of the calibration snapshots, drawn for the ranks"
-    )
     among: Literal["survivors", "all"] = Field(
         default="survivors",
         description="documents that are ranked: of those drawn the ones that pass every rule before "

@@ -25,22 +25,22 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field
 
 from corpus_assets.core.errors import ModelError, SourceError
-from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
+from corpus_assets.signals.base import TextBatch, model_path
 from corpus_assets.signals.classifier import MODEL, ReadsTexts
 from corpus_assets.text.exact_math import log
 from textkernels.hashing import mix_all
 
 SMALLEST = 1e-8  # added to every probability, as DSIR does
+BUCKETS = 10_000  # places that words share, as there
 STEPS = 1 << 24
 BATCH_TEXTS = 1_000
 
 Table = npt.NDArray[np.int64]
 
 
-class Importance(ReadsTexts, SignalFamily):
+class Importance(ReadsTexts):
     """`NAME_importance`: the logarithm of how much likelier a text is in the target than in raw
     texts, by its words and pairs of words; `NAME_importance_mean`: the same for each of them.
 
@@ -50,10 +50,6 @@ class Importance(ReadsTexts, SignalFamily):
     version: ClassVar[int] = 1
 
     family: Literal["importance"] = "importance"
-    max_chars: int | None = Field(
-        default=None, ge=1, description="read of each text, in training too; null: all"
-    )
-    buckets: int = Field(default=10_000, ge=2, le=1 << 24, description="places that words share")
 
     def columns(self) -> dict[str, pa.DataType]:
         stem = f"{self.name}_importance"
@@ -61,12 +57,12 @@ class Importance(ReadsTexts, SignalFamily):
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         table = _load(model_path(models, f"{MODEL}{self.name}", self.family))
-        if len(table) != self.buckets:
+        if len(table) != BUCKETS:
             raise ModelError(
                 f"signals.families ({self.name}): the lock's table has {len(table)} buckets, the "
-                f"recipe says {self.buckets}: resolve it again with `--upgrade classifiers`"
+                f"signal has {BUCKETS}: resolve it again with `--upgrade classifiers`"
             )
-        words = self.read(batch).words
+        words = self.reading.read(batch).words
         single, pairs, is_pair = _places(words.hashes, words.rows, len(table))
         paired = np.where(is_pair, table[pairs], 0)
         sums = words.sum_by_document(table[single]) + words.sum_by_document(paired)
@@ -95,13 +91,13 @@ def _places(
 
 def counted(texts: Sequence[str], family: Importance) -> npt.NDArray[np.int64]:
     """int64[buckets]: words and pairs of all texts."""
-    counts = np.zeros(family.buckets, dtype=np.int64)
+    counts = np.zeros(BUCKETS, dtype=np.int64)
     for start in range(0, len(texts), BATCH_TEXTS):
         some = pa.array(texts[start : start + BATCH_TEXTS], pa.large_string())
-        words = family.read(TextBatch.from_arrow(some)).words
-        single, pairs, is_pair = _places(words.hashes, words.rows, family.buckets)
-        counts += np.bincount(single, minlength=family.buckets)
-        counts += np.bincount(pairs[is_pair], minlength=family.buckets)
+        words = family.reading.read(TextBatch.from_arrow(some)).words
+        single, pairs, is_pair = _places(words.hashes, words.rows, BUCKETS)
+        counts += np.bincount(single, minlength=BUCKETS)
+        counts += np.bincount(pairs[is_pair], minlength=BUCKETS)
     return counts
 
 

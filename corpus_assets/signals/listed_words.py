@@ -13,12 +13,15 @@ import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.signals.bad_words import read_word_list
-from corpus_assets.signals.base import FILE, SignalFamily, TextBatch, WordBreaks, model_path, share
+from corpus_assets.signals.base import FILE, CountsWords, TextBatch, model_path, share
 from corpus_assets.text.phrases import count_phrases, phrase_table
 from corpus_assets.text.unicode import class_table
 
+WITHOUT_SPACES = ("zh", "ja", "th", "km", "lo", "my", "bo")
+"""Languages in which an entry counts wherever it stands."""
 
-class ListedWords(WordBreaks, SignalFamily):
+
+class ListedWords(CountsWords):
     """How often words or phrases of the list of a text's own language stand in it.
 
     * `listed_words`: occurrences that no letter, numeral or underscore touches; in languages
@@ -35,10 +38,6 @@ class ListedWords(WordBreaks, SignalFamily):
     lists: dict[str, tuple[str, ...]] = Field(
         default={},
         description="languages and their UTF-8 files with one entry per line; # begins a comment line",
-    )
-    without_spaces: tuple[str, ...] = Field(
-        default=("zh", "ja", "th", "km", "lo", "my", "bo"),
-        description="languages in which an entry counts wherever it stands",
     )
 
     def columns(self) -> dict[str, pa.DataType]:
@@ -62,7 +61,7 @@ class ListedWords(WordBreaks, SignalFamily):
             entries: list[str] = []
             for path in paths:
                 entries += read_word_list(model_path(models, FILE + path, self.family))
-            is_spaced = language not in self.without_spaces
+            is_spaced = language not in WITHOUT_SPACES
             found = count_phrases(
                 batch.data,
                 batch.whole.spans[rows],

@@ -6,13 +6,13 @@ from typing import ClassVar, Literal
 
 import pyarrow as pa
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, share
+from corpus_assets.signals.base import CountsWords, TextBatch, share
 from corpus_assets.signals.kernels import char_counts
 from corpus_assets.signals.kernels import mathematics as kernel
 from corpus_assets.text.unicode import DIGIT, MATHEMATICS, class_table
 
 
-class Mathematics(WordBreaks, SignalFamily):
+class Mathematics(CountsWords):
     """Marks of mathematical writing, after the prefilters of OpenWebMath (Paster et al. 2023).
 
     * `latex_commands`: `\\\\` with letters behind it; `latex_command_ratio`: for each word;

@@ -34,26 +34,24 @@ class LanguageModelFamily(SignalFamily):
 
     decimals: ClassVar[int]
 
-    models: tuple[ModelName, ...] = Field(
-        default=(), description="models of the recipe's `perplexity`; a column each"
-    )
-    languages: dict[str, ModelName] | None = Field(
-        default=None,
-        min_length=1,
-        description="the model of each language; then there is one column, null for other "
-        "languages, and the family `language` must come before",
+    models: tuple[ModelName, ...] | dict[str, ModelName] = Field(
+        default=(),
+        description="models of the recipe's `perplexity`, a column each; or language -> model: then "
+        "there is one column, null for other languages, and the family `language` must come before",
     )
 
     @model_validator(mode="after")
-    def _languages_have_models(self) -> Self:
-        if len(set(self.models)) != len(self.models):
+    def _are_different(self) -> Self:
+        if not isinstance(self.models, dict) and len(set(self.models)) != len(self.models):
             raise ValueError(f"{self.family}.models names a model twice")
-        absent = sorted(set((self.languages or {}).values()) - set(self.models))
-        if absent:
-            raise ValueError(
-                f"{self.family}.languages: {absent[0]!r} is none of {', '.join(self.models)}"
-            )
         return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the models, each once."""
+        return tuple(
+            dict.fromkeys(self.models.values() if isinstance(self.models, dict) else self.models)
+        )
 
     @property
     @abstractmethod
@@ -65,18 +63,18 @@ class LanguageModelFamily(SignalFamily):
         """float64[n] under one model; NaN where there is nothing to score."""
 
     def columns(self) -> dict[str, pa.DataType]:
-        if self.languages is not None:
+        if isinstance(self.models, dict):
             return {self.stem: pa.float32()}
         return {f"{self.stem}_{name}": pa.float32() for name in self.models}
 
     def needs(self) -> tuple[str, ...]:
-        return tuple(MODEL + name for name in self.models)
+        return tuple(MODEL + name for name in self.names)
 
     def reads(self) -> tuple[str, ...]:
-        return ("language",) if self.languages is not None else ()
+        return ("language",) if isinstance(self.models, dict) else ()
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
-        if self.languages is None:
+        if not isinstance(self.models, dict):
             return self.record_batch(
                 {
                     f"{self.stem}_{name}": self._stored(self.scores(batch.texts, name, models))
@@ -85,8 +83,8 @@ class LanguageModelFamily(SignalFamily):
             )
         found = np.full(len(batch), np.nan)
         language = batch.columns["language"]
-        for name in self.models:
-            own = pa.array([label for label, of in self.languages.items() if of == name])
+        for name in self.names:
+            own = pa.array([label for label, of in self.models.items() if of == name])
             rows = np.flatnonzero(pc.is_in(language, own).to_numpy(zero_copy_only=False))
             if rows.size:
                 found[rows] = self.scores(batch.texts.take(pa.array(rows)), name, models)

@@ -2,21 +2,23 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, Spans, TextBatch, WordBreaks, share
+from corpus_assets.signals.base import CountsWords, Spans, TextBatch, share
 from corpus_assets.text import repetition as kernel
 from corpus_assets.text.split import CHARS
 
-NgramSize = Annotated[int, Field(ge=1, le=64)]
+TOP_NGRAMS = (2, 3, 4)
+DUP_NGRAMS = (5, 6, 7, 8, 9, 10)
+"""Sizes of which the most frequent n-gram, and of which repeated ones, are measured: Gopher's, and so
+those of all that follow it."""
 
 
-class Repetition(WordBreaks, SignalFamily):
+class Repetition(CountsWords):
     """Shares of text that repeats: lines, paragraphs, n-grams of words.
 
     * `dup_line_share`, `dup_paragraph_share`: lines and paragraphs that stood earlier in the
@@ -34,8 +36,6 @@ class Repetition(WordBreaks, SignalFamily):
     version: ClassVar[int] = 1
 
     family: Literal["repetition"] = "repetition"
-    top_ngrams: tuple[NgramSize, ...] = (2, 3, 4)
-    dup_ngrams: tuple[NgramSize, ...] = (5, 6, 7, 8, 9, 10)
 
     def columns(self) -> dict[str, pa.DataType]:
         names = [
@@ -43,9 +43,9 @@ class Repetition(WordBreaks, SignalFamily):
             "dup_line_char_share",
             "dup_paragraph_share",
             "dup_paragraph_char_share",
-            *(f"top_{n}_gram_char_share" for n in self.top_ngrams),
-            *(f"dup_{n}_gram_char_share" for n in self.dup_ngrams),
-            *(f"later_{n}_gram_char_share" for n in self.dup_ngrams),
+            *(f"top_{n}_gram_char_share" for n in TOP_NGRAMS),
+            *(f"dup_{n}_gram_char_share" for n in DUP_NGRAMS),
+            *(f"later_{n}_gram_char_share" for n in DUP_NGRAMS),
         ]
         return dict.fromkeys(names, pa.float32())
 
@@ -54,11 +54,11 @@ class Repetition(WordBreaks, SignalFamily):
         for name, spans in (("line", batch.lines), ("paragraph", batch.paragraphs)):
             values[f"dup_{name}_share"], values[f"dup_{name}_char_share"] = _repeats(spans)
         words = self.words_of(batch)
-        largest = max(self.top_ngrams + self.dup_ngrams, default=0)
+        largest = max(DUP_NGRAMS)
         chars = words.repeated_ngrams(largest)
-        for n in self.top_ngrams:
+        for n in TOP_NGRAMS:
             values[f"top_{n}_gram_char_share"] = share(chars[:, n, kernel.TOP], words.chars)
-        for n in self.dup_ngrams:
+        for n in DUP_NGRAMS:
             values[f"dup_{n}_gram_char_share"] = share(chars[:, n, kernel.ALL], words.chars)
             values[f"later_{n}_gram_char_share"] = share(chars[:, n, kernel.LATER], words.chars)
         return self.record_batch(values)

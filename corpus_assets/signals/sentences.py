@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from corpus_assets.core.identity import Settings
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.classifier import Classifier, ScoresTexts
+from corpus_assets.signals.classifier import LABELS, POSITIVE, Classifier, Labels, Name, Reading
 from corpus_assets.signals.kernels.sentences import find_sentences, sentence_marks
 from corpus_assets.text.pieces import copy_pieces, pieces_in_chars
 
@@ -20,21 +21,24 @@ LEAST_SCORE = 0.01
 """Scores below it are not kept: nearly all sentences have such a one."""
 
 
-class SentenceCut(ScoresTexts):
+class SentenceCut(Settings):
     """Sentences that a classifier finds to be of a kind go, each scored alone.
 
     A sentence ends at an end mark with white space behind it, or with its line. The white space
     around it stays.
     """
 
+    name: Name = Field(description="the classifier, under `classifiers`")
+    labels: Labels = Field(default={POSITIVE: 1.0}, description=LABELS)
     min_score: float = Field(ge=LEAST_SCORE, le=1, description="a sentence goes from this score on")
     domains: tuple[str, ...] | None = Field(
         default=None, min_length=1, description="domains whose text is cut; default all"
     )
 
-    def family(self) -> Classifier:
+    def family(self, classifiers: Mapping[str, Reading]) -> Classifier:
         """Return the signal family that scores a sentence."""
-        return Classifier(**self.model_dump(include=set(ScoresTexts.model_fields)))
+        family = Classifier(name=self.name, labels=self.labels)
+        return family.with_reading(classifiers.get(self.name, Reading()))
 
     def applies_to(self, domain: str) -> bool:
         return self.domains is None or domain in self.domains

@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar, Literal
 import pyarrow as pa
 from pydantic import Field, StringConstraints
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks
+from corpus_assets.signals.base import CountsWords, TextBatch
 from corpus_assets.signals.kernels.line_dialects import distinct_by_document, equal_to
 
 ListName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
-class StopWords(WordBreaks, SignalFamily):
+class StopWords(CountsWords):
     """`stop_words_NAME` for each list: how many of its words occur (FineWeb2: at least 2).
 
     A rule that names the column together with `only_languages` asks it of one language. Words

@@ -110,15 +110,6 @@ def char_tables() -> CharTables:
     return CharTables(classes, folded, order, ascii_fold)
 
 
-@functools.lru_cache(maxsize=1)
-def run_tables() -> CharTables:
-    """Return the same tables for callers that take a run of Han, kana, Thai ... for one word."""
-    tables = char_tables()
-    classes = np.where(tables.classes == OWN_WORD, WORD, tables.classes).astype(np.uint8)
-    classes.flags.writeable = False
-    return tables._replace(classes=classes)
-
-
 def _matches(chars: pa.Array, members: str) -> npt.NDArray[np.bool_]:
     found = pc.match_substring_regex(chars, f"^[{members}]$")
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)

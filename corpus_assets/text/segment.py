@@ -64,7 +64,7 @@ def _breaker() -> Any:
         raise MissingExtra(
             "words of Chinese, Japanese, Thai and other scripts without spaces are found by ICU, "
             "and icu4py is not installed: install the packages of requirements.lock, or set "
-            "`word_breaks: white_space` in the families"
+            "`word_breaks: white_space`"
         ) from error
     if f"ICU {icu.icu_version}" != SEGMENTER:
         raise MissingExtra(

@@ -16,13 +16,18 @@ import pyarrow as pa
 from tokenizers import Tokenizer
 
 from corpus_assets.core.errors import CorpusError, ModelError
-from corpus_assets.scrub.settings import FIELDS, ScrubSettings, find_by_rules
+from corpus_assets.scrub.settings import KINDS, ScrubSettings, find_by_rules
 from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
 from corpus_assets.shards.tokens import Encoder, one_thread
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.tokenizer.probes import PROBES
 from corpus_assets.tokenizer.scripts import own_scripts
-from corpus_assets.tokenizer.settings import RESERVED, AuditSettings, TokenizerSettings
+from corpus_assets.tokenizer.settings import (
+    MIN_SCRIPT_SHARE,
+    RESERVED,
+    AuditSettings,
+    TokenizerSettings,
+)
 from corpus_assets.tokenizer.vocabulary import inspect, spell
 
 BATCH = 256
@@ -180,7 +185,7 @@ def audit(
         if training is not None
         else own_scripts(
             ((one.text, one.domain, one.language) for one in held_out),
-            usual.min_script_share,
+            MIN_SCRIPT_SHARE,
             usual.min_documents,
         )
     )
@@ -265,7 +270,7 @@ def _personal_data(
 
     Recognizers of other kinds are not asked: a first name is a fair token.
     """
-    kinds = set(FIELDS.values()).intersection(*(scrub.actions(domain) for domain in domains))
+    kinds = set(KINDS).intersection(*(scrub.actions(domain) for domain in domains))
     texts = [piece.decode("utf-8", errors="ignore") for piece in subject.spelled]
     batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
     found = find_by_rules(batch.data, batch.offsets, frozenset(kinds), scrub.regions(None))

@@ -28,6 +28,12 @@ from corpus_assets.core.identity import Settings, keyed_hash
 PLACES = 1 << 20
 """Places on the line: the ends are exact to a millionth of a domain."""
 
+MAX_DOCUMENT_CHARS = 200_000  # the rest of a longer document is left out
+HELD_OUT = 0.01
+"""Share of documents in each domain, one at least, that the tokenizer is measured on and never trained
+on."""
+HELD_OUT_CHARS = 5_000_000  # to measure on at most, from all domains together
+
 AMOUNTS = pa.schema([("place", pa.int32()), ("documents", pa.int64()), ("chars", pa.int64())])
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -37,9 +43,8 @@ Ints = npt.NDArray[np.int64]
 class TokenizerSample(Settings):
     """Documents the tokenizer is trained on, drawn by keyed hash of their id."""
 
-    shares: dict[str, Share] = Field(default={}, description="share of documents by domain; 1 else")
     language_shares: dict[str, Share] = Field(
-        default={}, description="share of documents by language, times that of the domain; 1 else"
+        default={}, description="share of documents by language; 1 else"
     )
     languages: tuple[str, ...] | None = None
     proportions: Literal["mixture", "corpus"] | dict[str, Annotated[float, Field(ge=0)]] = Field(
@@ -51,19 +56,6 @@ class TokenizerSample(Settings):
     max_chars: int = Field(
         default=200_000_000, ge=1, description="characters to train on, from all domains together"
     )
-    max_document_chars: int = Field(
-        default=200_000, ge=1, description="characters of one document; the rest of it is left out"
-    )
-    held_out: float = Field(
-        default=0.01,
-        ge=0,
-        lt=0.5,
-        description="share of documents in each domain, one at least, that the tokenizer is "
-        "measured on and never trained on",
-    )
-    held_out_chars: int = Field(
-        default=5_000_000, ge=1, description="characters to measure on, from all domains together"
-    )
 
     def weights(self, mixture: Mapping[str, float]) -> dict[str, float]:
         """Return the proportions of domains; empty: as they have characters."""
@@ -74,13 +66,12 @@ class TokenizerSample(Settings):
     def check_domains(self, domains: Set[str]) -> None:
         """Refuse names of domains that no source has, and proportions that leave one out."""
         own = self.weights({})
-        for key, named in (("shares", self.shares), ("proportions", own)):
-            unknown = sorted(set(named) - domains)
-            if unknown:
-                raise ValueError(
-                    f"tokenizer.sample.{key}.{unknown[0]}: no source has this domain; "
-                    f"known: {', '.join(sorted(domains))}"
-                )
+        unknown = sorted(set(own) - domains)
+        if unknown:
+            raise ValueError(
+                f"tokenizer.sample.proportions.{unknown[0]}: no source has this domain; "
+                f"known: {', '.join(sorted(domains))}"
+            )
         missing = sorted(domains - set(own)) if own else []
         if missing:
             raise ValueError(
@@ -92,18 +83,16 @@ class TokenizerSample(Settings):
 def places(
     doc_ids: Sequence[bytes],
     languages: Sequence[str | None],
-    domain: str,
     settings: TokenizerSample,
     seed: int,
 ) -> Ints:
     """Return each document's place on the line, -1 where it has none. About a microsecond each."""
     key = f"corpus-assets/tokenizer-sample/{seed}".encode()
-    share = Fraction(repr(settings.shares.get(domain, 1.0)))
     limits = {
-        language: int(share * Fraction(repr(part)) * 2**64)
+        language: int(Fraction(repr(part)) * 2**64)
         for language, part in settings.language_shares.items()
     }
-    whole = int(share * 2**64)
+    whole = 2**64
     found = np.full(len(doc_ids), -1, np.int64)
     for row, (doc_id, language) in enumerate(zip(doc_ids, languages, strict=True)):
         if settings.languages is not None and language not in settings.languages:
@@ -115,12 +104,12 @@ def places(
     return found
 
 
-def amounts(at: Ints, n_chars: Ints, settings: TokenizerSample) -> pa.Table:
+def amounts(at: Ints, n_chars: Ints) -> pa.Table:
     """Documents and characters at each place of a part, places without any left out."""
     inside = at >= 0
     where, row = np.unique(at[inside], return_inverse=True)
     chars = np.zeros(len(where), np.int64)
-    np.add.at(chars, row, np.minimum(n_chars[inside], settings.max_document_chars))
+    np.add.at(chars, row, np.minimum(n_chars[inside], MAX_DOCUMENT_CHARS))
     documents = np.bincount(row, minlength=len(where)).astype(np.int64)
     columns = [pa.array(where, pa.int32()), pa.array(documents), pa.array(chars)]
     return pa.Table.from_arrays(columns, schema=AMOUNTS)
@@ -141,9 +130,9 @@ def draw(
         for totals, name in ((documents, "documents"), (chars, "chars")):
             line = totals.setdefault(domain, np.zeros(PLACES, np.int64))
             line[table["place"].to_numpy()] += table[name].to_numpy()
-    room = settings.held_out_chars // max(1, len(chars))
+    room = HELD_OUT_CHARS // max(1, len(chars))
     ends = {
-        domain: _held_out_from(documents[domain], chars[domain], settings.held_out, room)
+        domain: _held_out_from(documents[domain], chars[domain], HELD_OUT, room)
         for domain in sorted(chars)
     }
     there = {domain: int(chars[domain][:end].sum()) for domain, end in ends.items()}

@@ -1,10 +1,11 @@
 """What a recipe says of its tokenizer: how it is trained or which is pinned, and what its audit asks."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from corpus_assets.core.identity import Settings
+from corpus_assets.core.model_choice import Model
 from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
 from corpus_assets.text.unicode import SCRIPTS
 from corpus_assets.tokenizer.sample import Share, TokenizerSample
@@ -13,6 +14,11 @@ MAX_RUN_CHARS = 128
 """Longer pieces of the split pattern are cut before training, whose cost grows with the square of
 the longest piece. As long as the longest tokens in use, runs of spaces and of punctuation; what
 holds a letter is bounded by `max_token_chars`."""
+
+MIN_FREQUENCY = 2  # a pair seen less often is not merged
+MIN_SCRIPT_SHARE = 0.01
+"""The sample is written in a script that has this share of the letters in half of its texts of a
+domain and language, or in which this share of these texts mostly is."""
 
 LARGEST_OPEN = 128_000  # of a vocabulary whose size is left open
 
@@ -53,7 +59,6 @@ class TokenizerSettings(Settings):
     special_slots: int = Field(default=256, ge=2, le=4096)
     """Ids kept for special tokens: 0 up to this. A slot that `special_tokens` does not name is
     `<|reserved_ID|>`; a name added at the end of the list takes the next slot and moves no id."""
-    min_frequency: int = Field(default=2, ge=1)
     min_documents: int = Field(default=5, ge=1)
     """A token of more than one byte occurs in this many different texts of the sample, so that the
     vocabulary spells no part of a single document, such as a name, that may be taken down later."""
@@ -64,9 +69,6 @@ class TokenizerSettings(Settings):
     scripts: tuple[Annotated[str, AfterValidator(known_script)], ...] | None = None
     """Scripts whose letters are merged; those of others stay bytes. Null: those that the sample is
     written in."""
-    min_script_share: float = Field(default=0.01, ge=0, le=1)
-    """The sample is written in a script that has this share of the letters in half of its texts of
-    a domain and language, or in which this share of these texts mostly is; 0: in every script."""
 
     @model_validator(mode="after")
     def _room_for_all(self) -> "TokenizerSettings":
@@ -128,8 +130,9 @@ class TokenizerEntry(Settings):
 
     train: TokenizerSettings | None = None
     sample: TokenizerSample = TokenizerSample()
-    pinned: str | None = None
-    sha256: str | None = None
+    pinned: Model | None = Field(
+        default=None, description="a `tokenizer.json` instead; not together with `train`"
+    )
     end_of_document: str | None = Field(
         default=None, description="the special token that ends a document, if not the usual one"
     )
@@ -145,8 +148,6 @@ class TokenizerEntry(Settings):
     def _one_way(self) -> "TokenizerEntry":
         if (self.train is None) == (self.pinned is None):
             raise ValueError("set either `train` or `pinned`")
-        if self.pinned is not None and self.sha256 is None:
-            raise ValueError("a pinned tokenizer needs its `sha256`")
         eod, pad = self.special_names().values()
         if eod == pad:
             raise ValueError(f"{eod} cannot both end a document and fill a sample; name another")
@@ -157,6 +158,12 @@ class TokenizerEntry(Settings):
                     f"train.special_tokens must hold {needed}: the shards are built on it"
                 )
         return self
+
+    def identity(self) -> dict[str, Any]:
+        """Return what can change a byte: neither the audit, which judges, nor where a file lies."""
+        body = super().identity() | {"pinned": self.pinned and self.pinned.identity()}
+        del body["audit"]
+        return body
 
     def special_names(self) -> dict[str, str]:
         """Names of the tokens that end a document and fill a sample."""

@@ -24,6 +24,7 @@ from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.tokenizer.audit import Passage, Training, audit, judged
 from corpus_assets.tokenizer.planner import TokenizerPlanner
 from corpus_assets.tokenizer.sample import (
+    MAX_DOCUMENT_CHARS,
     Ints,
     TokenizerSample,
     amounts,
@@ -33,7 +34,7 @@ from corpus_assets.tokenizer.sample import (
     sides,
 )
 from corpus_assets.tokenizer.scripts import own_scripts
-from corpus_assets.tokenizer.settings import TokenizerSettings
+from corpus_assets.tokenizer.settings import MIN_SCRIPT_SHARE, TokenizerSettings
 from corpus_assets.tokenizer.train import VERSION, load_pinned, train_tokenizer
 
 SAMPLE_ROWS = pa.schema(
@@ -80,9 +81,10 @@ def plan_tokenizer(pipeline: TokenizerPlanner) -> list[Task]:
     if entry.train is not None:
         settings["train"] = entry.train.identity()
     elif entry.pinned is not None:
-        settings["sha256"] = entry.sha256
+        settings["sha256"] = entry.pinned.sha256
         if pipeline.locations.kept is None:  # a version that is built again brings the tokenizer
-            params["pinned"] = str(pipeline.locations.files((entry.pinned,), "tokenizer.pinned")[0])
+            path, settings["sha256"] = pipeline.model(entry.pinned, "tokenizer.pinned")
+            params["pinned"] = str(path)
     return [TOKENIZER.task(settings, inputs, params=params)]
 
 
@@ -102,7 +104,7 @@ def run_amounts(context: TaskContext) -> None:
     settings = context.settings(TokenizerSample, "sample")
     final = context.table("final", ["doc_id", "language", "text"])
     at = _places(context, final, settings)
-    counted = amounts(at, pc.utf8_length(final["text"]).to_numpy(), settings)
+    counted = amounts(at, pc.utf8_length(final["text"]).to_numpy())
     context.write_table(files.TOKENIZER_AMOUNTS, counted)
     count(context, final.num_rows, int((at >= 0).sum()))
 
@@ -127,7 +129,7 @@ def run_sample(context: TaskContext) -> None:
     trained, held_out = sides(_places(context, final, settings), drawn)
     picked = pa.array(np.flatnonzero(trained | held_out))
     rows = final.take(picked).combine_chunks()
-    cut = pc.utf8_slice_codeunits(rows["text"], 0, settings.max_document_chars)
+    cut = pc.utf8_slice_codeunits(rows["text"], 0, MAX_DOCUMENT_CHARS)
     columns = [
         rows["doc_id"],
         rows["domain"],
@@ -147,7 +149,7 @@ def run_tokenizer(context: TaskContext) -> None:
         asked = context.settings(TokenizerSettings, "train")
         texts = _TrainingTexts(context, names)
         scripts = asked.scripts or own_scripts(
-            _rows(context, names, False), asked.min_script_share, asked.min_documents
+            _rows(context, names, False), MIN_SCRIPT_SHARE, asked.min_documents
         )
         data = train_tokenizer(texts, asked, scripts, _sampled(context.json("draw")))
         training = Training(texts, scripts, asked.max_token_chars)
@@ -195,7 +197,7 @@ def _rows(
 def _places(context: TaskContext, final: pa.Table, settings: TokenizerSample) -> Ints:
     setting = context.task.settings
     doc_ids, languages = (final[name].to_pylist() for name in ("doc_id", "language"))
-    return places(doc_ids, languages, setting["domain"], settings, setting["seed"])
+    return places(doc_ids, languages, settings, setting["seed"])
 
 
 def audit_of(pipeline: TokenizerPlanner) -> dict[str, Any]:
@@ -235,11 +237,8 @@ def _may_hold(recipe: Mapping[str, Any], name: str) -> str:
     train = recipe["tokenizer"].get("train")
     if train is None:
         return "no text of this corpus: it was trained elsewhere"
-    least = train.get("min_documents")
-    if least is None:
-        return "pieces of words that occur in the sample it was trained on, readable"
     return (
-        f"pieces of words that occur in {least} or more different texts of the sample it was "
+        f"pieces of words that occur in {train['min_documents']} or more different texts of the sample it was "
         "trained on, readable; nothing longer or rarer"
     )
 
@@ -295,7 +294,7 @@ TOKENIZER = Stage(
         lambda pipeline: {"tokenizer": pipeline.calibration(files.TOKENIZER)},
         is_model=True,
         asks=(
-            *("tokenizer.train", "tokenizer.sample", "tokenizer.sha256"),
+            *("tokenizer.train", "tokenizer.sample", "tokenizer.pinned"),
             *("tokenizer.end_of_document", "tokenizer.pad", "calibrate_on"),
         ),
     ),

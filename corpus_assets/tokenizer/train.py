@@ -31,6 +31,7 @@ from corpus_assets.text.unicode import ALPHANUMERIC, SCRIPTS, class_table
 from corpus_assets.tokenizer.scripts import pieces_in
 from corpus_assets.tokenizer.settings import (
     MAX_RUN_CHARS,
+    MIN_FREQUENCY,
     RESERVED,
     SPECIAL_NAME,
     TokenizerSettings,
@@ -76,7 +77,7 @@ def train_tokenizer(
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=settings.max_ids + settings.max_ids // MORE_MERGES,
-        min_frequency=settings.min_frequency,
+        min_frequency=MIN_FREQUENCY,
         special_tokens=settings.all_special_tokens(),
         initial_alphabet=sorted(unicode_of_bytes()),
         show_progress=False,

@@ -23,6 +23,7 @@ from corpus_assets.recipe.operations import DriftBounds
 from corpus_assets.select.shares import SHARES, gaps
 from corpus_assets.versions.funnel import read_columns
 
+PREVIOUS = 3  # snapshots that one is compared with, taken together
 MEASURED_PARTS = 256
 
 DRIFT_CHECKS: Mapping[str, str] = {
@@ -113,7 +114,7 @@ def snapshots_before(pipeline: Pipeline, snapshot: str) -> Sequence[str]:
     """Return the last snapshots of the same source before one, in the order of the recipe."""
     own = list(pipeline.recipe.source_of(snapshot).snapshots)
     place = own.index(snapshot)
-    return own[max(0, place - pipeline.recipe.drift.previous) : place]
+    return own[max(0, place - PREVIOUS) : place]
 
 
 def drift_checks(pipeline: Pipeline, snapshot: str) -> list[CheckOutcome]:
@@ -141,7 +142,7 @@ def _shares(pipeline: Pipeline, snapshot: str) -> CheckOutcome:
 
 def _from_before(pipeline: Pipeline, snapshot: str) -> list[CheckOutcome]:
     """Compare a snapshot with those of its source before it."""
-    signal = pipeline.recipe.drift.quality.signal
+    signal = pipeline.recipe.drift.quality_signal
     now, before = shape_of(pipeline, snapshot, signal), Shape()
     used: list[str] = []
     for name in snapshots_before(pipeline, snapshot):
@@ -180,7 +181,7 @@ def _from_before(pipeline: Pipeline, snapshot: str) -> list[CheckOutcome]:
         ),
     ]
     if now.quality is None or before.quality is None:
-        why = f"no kept document has a {settings.quality.signal}"
+        why = f"no kept document has a {settings.quality_signal}"
         return [*outcomes, _said("quality_drift", why, {})]
     change = now.quality - before.quality
     return [
@@ -189,7 +190,7 @@ def _from_before(pipeline: Pipeline, snapshot: str) -> list[CheckOutcome]:
             "quality_drift",
             settings.quality,
             abs(change),
-            f"mean {settings.quality.signal} {now.quality:.3f}, {before.quality:.3f} in {against}",
+            f"mean {settings.quality_signal} {now.quality:.3f}, {before.quality:.3f} in {against}",
             numbers["quality_drift"]
             | {"mean_quality_before": before.quality, "quality_change": change},
         ),

@@ -31,9 +31,7 @@ INHERITED_SHARE = 0.001
 def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[GateRow]:
     """Return how the gates of a version come out when it is published."""
     settings, asked = pipeline.recipe.gate, pipeline.recipe.evidence
-    found = []
-    if settings.conservation:
-        found.append(_gate(version, "conservation", [check_version(pipeline, manifest)]))
+    found = [_gate(version, "conservation", [check_version(pipeline, manifest)])]
     if settings.drift != "off":
         drift = [
             outcome
@@ -42,8 +40,7 @@ def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[
         ]
         counted = [o for o in drift if settings.drift == "warnings" or not o.is_warning]
         found.append(_gate(version, "drift", counted, "no snapshot differs much from earlier ones"))
-    if settings.audit:
-        found.append(_audit_gate(pipeline, version))
+    found.append(_audit_gate(pipeline, version))
     if settings.review is not None:
         rule = settings.review
         empty = GateRow(version, REVIEW, False, None, rule.max_disagreement,

@@ -90,7 +90,7 @@ def _asked(rule: Rule, cutoffs: Cutoffs) -> str:
     domain = rule.domains[0] if rule.domains else None
     language = rule.only_languages[0] if rule.only_languages else None
     words = str(requirement(rule, cutoffs, domain, language))
-    special = len(rule.languages) + len(rule.domain_bounds)
+    special = len(rule.languages)
     if rule.cutoff is not None:
         special = len(rule_cutoff(rule.cutoff, cutoffs)[0]) - 1
     where = f" in {', '.join(rule.domains)}" if rule.domains else ""
@@ -170,9 +170,8 @@ def _settings_alike(
 
 
 def _languages_of(rule: Rule, cutoffs: Cutoffs) -> set[str]:
-    entries = {lang for bounds in rule.domain_bounds.values() for lang in bounds.languages}
     keys = rule_cutoff(rule.cutoff, cutoffs)[0] if rule.cutoff else {}
-    return entries | {key.rpartition("/")[2] for key in keys} - {"*"}
+    return {key.rpartition("/")[2] for key in keys} - {"*"}
 
 
 def _chart(

@@ -9,7 +9,6 @@ and numbers only.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -37,37 +36,30 @@ ENDS: tuple[End, End] = ("min", "max")
 
 @dataclass(frozen=True)
 class Threshold:
-    """One end of one of a rule's bounds, where the recipe has it: its own, or those that `domain`
-    and `language` name."""
+    """One end of a rule's bounds, where the recipe has it: of its own, or of those of a language."""
 
     rule: Rule
     end: End
     now: float
-    domain: str | None = None
     language: str | None = None
 
     def is_of(self, domain: str | None, language: str | None) -> bool:
         """Whether it is this end that such a document is held to."""
-        return self.rule.holds_for(domain, language) and (self.domain, self.language) == next(
-            (
-                of
-                for of, bounds in self.rule.levels(domain, language)
-                if getattr(bounds, self.end) is not None
-            ),
-            None,
+        own = self.rule.languages.get(language or "")
+        has_own = own is not None and getattr(own, self.end) is not None
+        return self.rule.holds_for(domain, language) and self.language == (
+            language if has_own else None
         )
 
 
 def thresholds(rule: Rule) -> Iterator[Threshold]:
     """Yield every threshold of a rule that could be moved."""
-    for domain in (None, *rule.domain_bounds):
-        around = rule if domain is None else rule.domain_bounds[domain]
-        levels: list[tuple[str | None, Bounds]] = [(None, around), *around.languages.items()]
-        for language, bounds in levels:
-            for end in ENDS:
-                now = getattr(bounds, end)
-                if now is not None:
-                    yield Threshold(rule, end, now, domain, language)
+    levels: list[tuple[str | None, Bounds]] = [(None, rule), *rule.languages.items()]
+    for language, bounds in levels:
+        for end in ENDS:
+            now = getattr(bounds, end)
+            if now is not None:
+                yield Threshold(rule, end, now, language)
 
 
 @dataclass(frozen=True)
@@ -137,7 +129,8 @@ def _counted(sample: Sample, one: Threshold, about: Mask) -> list[dict[str, Any]
     is_min = one.end == "min"
     end: End = "max" if is_min else "min"
     other = np.broadcast_to(
-        sample.columns.spread(partial(_other_end, rule, end), values.dtype), sample.columns.n
+        sample.columns.spread(lambda _, of: _other_end(rule, end, of), values.dtype),
+        sample.columns.n,
     )
     decided &= _passes(values, other, not is_min, rule.exclusive)
     if not decided.any():
@@ -161,7 +154,6 @@ def _counted(sample: Sample, one: Threshold, about: Mask) -> list[dict[str, Any]
             "rule": rule.name,
             "signal": rule.signal,
             "end": one.end,
-            "domain": one.domain,
             "language": one.language,
             "exclusive": rule.exclusive,
             "domains": list(rule.domains or ()),
@@ -174,9 +166,9 @@ def _counted(sample: Sample, one: Threshold, about: Mask) -> list[dict[str, Any]
     ]
 
 
-def _other_end(rule: Rule, end: End, domain: str | None, language: str | None) -> float:
+def _other_end(rule: Rule, end: End, language: str | None) -> float:
     """Return what a document is held to at an end; where that is nothing, what all pass."""
-    bound: float | None = getattr(rule.bounds_for(domain, language), end)
+    bound: float | None = getattr(rule.bounds_for(language), end)
     if bound is not None:
         return bound
     return -np.inf if end == "min" else np.inf

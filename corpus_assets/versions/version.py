@@ -86,7 +86,6 @@ def locked_recipe(recipe: Recipe) -> dict[str, Any]:
     for source in body["sources"]:
         source["snapshots"] = list(source["snapshots"])
     del body["blocklists"]
-    del body["tokenizer"]["pinned"]
     return body
 
 

@@ -19,7 +19,6 @@ from corpus_assets.clean.edits import apply_edits, stretches_of_left
 from corpus_assets.core.schemas import FINAL_TEXT
 from corpus_assets.core.task import parquet_bytes
 from corpus_assets.scrub.settings import (
-    FIELDS,
     RecognizerSettings,
     ScrubSettings,
 )
@@ -358,16 +357,15 @@ HOLDERS = {
 
 @pytest.mark.parametrize("kind", HOLDERS)
 def test_a_document_that_holds_a_kind_is_dropped_where_the_recipe_says_so(kind: str) -> None:
-    field = next(name for name, known in FIELDS.items() if known == kind)
-    settings = CleanTextSettings(min_chars=10, scrub=ScrubSettings(**{field: "drop"}))
+    settings = CleanTextSettings(min_chars=10, scrub=ScrubSettings(drop=(kind,)))
     texts = [HOLDERS[kind], "Nothing of the kind stands here at all."]
     assert reasons_of(texts, settings) == [f"holds_{kind}", None]
-    left = CleanTextSettings(min_chars=10, scrub=ScrubSettings(**{field: False}))
+    left = CleanTextSettings(min_chars=10, scrub=ScrubSettings(replace=()))
     assert reasons_of(texts, left) == [None, None]
 
 
 def test_what_is_done_can_differ_by_domain() -> None:
-    scrub = ScrubSettings(private_keys="drop", by_domain={"code": {"private_keys": "replace"}})
+    scrub = ScrubSettings(drop=("private_key",), by_domain={"code": {"private_key": "replace"}})
     settings = CleanTextSettings(min_chars=10, scrub=scrub)
     text = [HOLDERS["private_key"] + "and more text"]
     assert reasons_of(text, settings) == ["holds_private_key"]
@@ -375,7 +373,7 @@ def test_what_is_done_can_differ_by_domain() -> None:
 
 
 def test_documents_of_several_domains_are_each_treated_by_their_own_rule() -> None:
-    scrub = ScrubSettings(by_domain={"code": {"emails": False}})
+    scrub = ScrubSettings(by_domain={"code": {"email": "leave"}})
     table = documents([HOLDERS["email"], HOLDERS["email"], HOLDERS["ip"]])
     table = table.set_column(1, "domain", pa.array(["web", "code", "code"]))
     tiers = pa.chunked_array([["high"] * 3], pa.string())

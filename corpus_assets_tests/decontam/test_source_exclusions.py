@@ -9,11 +9,10 @@ PLACES = Exclusions(
     {
         "nothing": ExclusionSettings(),
         "he": ExclusionSettings(
-            hosts=("Leaks.example",),
-            url_prefixes=("https://data.example.org/sets", "bare.example"),
+            addresses=("Leaks.example", "https://data.example.org/sets", "bare.example/"),
             repositories=("OpenAI/Human-Eval",),
         ),
-        "late": ExclusionSettings(hosts=("late.example",)),
+        "late": ExclusionSettings(addresses=("late.example",)),
     }
 )
 
@@ -33,8 +32,8 @@ PLACES = Exclusions(
         ("http://www.data.example.org/sets", "he: https://data.example.org/sets"),
         ("http://data.example.org/sets/x?y=1", "he: https://data.example.org/sets"),
         ("http://data.example.org/setsuna", None),
-        ("http://bare.example/", "he: bare.example"),
-        ("http://bare.example/any", "he: bare.example"),
+        ("http://bare.example/", "he: bare.example/"),
+        ("http://bare.example/any", "he: bare.example/"),
         ("http://late.example/", "late: late.example"),
     ],
 )
@@ -57,7 +56,7 @@ def test_source_files_are_told_by_their_key() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"hosts": ["not a host"]}, {"url_prefixes": ["http://"]}, {"repositories": ["justaname"]}],
+    [{"addresses": ["not a host"]}, {"addresses": ["http://"]}, {"repositories": ["justaname"]}],
 )
 def test_what_could_match_nothing_is_refused(wrong: dict[str, list[str]]) -> None:
     with pytest.raises(ValidationError, match="write it like"):

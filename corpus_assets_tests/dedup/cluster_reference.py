@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from corpus_assets.dedup import clusters
 from corpus_assets.dedup.clusters import KINDS
 from corpus_assets.dedup.settings import ClusterSettings
 
@@ -31,14 +32,14 @@ def near_edges(rows: list[Row], settings: ClusterSettings) -> list[tuple[int, in
                 buckets.setdefault(row["bands"][band], []).append(i)
         for bucket in buckets.values():
             left = sorted(bucket, key=lambda i: place(rows[i]))
-            for _ in range(settings.max_rounds):
+            for _ in range(clusters.MAX_ROUNDS):
                 if not left:
                     break
                 centre, *others = left
                 left = []
                 for other in others:
                     similarity = agreement(rows[centre], rows[other])
-                    if similarity >= settings.min_similarity:
+                    if similarity >= (settings.min_similarity or 0):
                         edges.append((centre, other, similarity))
                     else:
                         left.append(other)

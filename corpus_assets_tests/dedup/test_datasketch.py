@@ -91,7 +91,7 @@ def sign(session: Session) -> CheckOutcome:
     [
         {},
         {"shingle_chars": 24},
-        {"character_shingles": False, "shingle_words": 3, "seed": 2**32 - 1},
+        {"shingle_words": 3},
         {"bands": 1, "rows_per_band": 1},
     ],
     ids=str,

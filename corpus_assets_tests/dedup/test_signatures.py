@@ -120,7 +120,7 @@ THAI = "วันนี้อากาศดีมากเราจึงไป
 
 
 @pytest.mark.parametrize("text", [HAN, KANA, THAI], ids=["Han", "kana", "Thai"])
-def test_scripts_without_spaces_get_shingles_of_characters_where_the_recipe_says_so(
+def test_scripts_without_spaces_get_shingles_of_characters(
     text: str,
 ) -> None:
     middle = len(text) // 2
@@ -130,9 +130,6 @@ def test_scripts_without_spaces_get_shingles_of_characters_where_the_recipe_says
     assert min(by_characters.table["n_shingles"].to_pylist()) > 40
     assert alike(by_characters, 0, 1) > 0.7
     assert alike(by_characters, 0, 2) < 0.1
-    by_runs = sign([text, edited], character_shingles=False)
-    assert by_runs.table["n_shingles"].to_pylist() == [1, 1]
-    assert alike(by_runs, 0, 1) == 0.0
 
 
 def test_runs_of_characters_see_what_words_do_not() -> None:
@@ -152,14 +149,6 @@ def test_signatures_are_the_same_work_as_before_unless_they_are_of_characters() 
     by_characters = SignatureSettings(shingle_chars=24, bands=20, rows_per_band=13)
     assert by_characters.identity()["shingle_chars"] == 24
     assert SignatureSettings.model_validate(by_characters.identity()) == by_characters
-
-
-def test_a_switched_off_script_leaves_other_words_alone() -> None:
-    texts: list[str | None] = [
-        "plain English words and no others at all",
-        "ελληνικά καί العربية too",
-    ]
-    assert equal(sign(texts), sign(texts, character_shingles=False))
 
 
 def test_sketches_survive_their_file_and_anything_else_is_refused() -> None:

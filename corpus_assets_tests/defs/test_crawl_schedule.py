@@ -67,7 +67,7 @@ def test_the_code_location_has_the_schedule() -> None:
 def test_a_new_crawl_is_added_once_and_its_run_is_started_once(
     server: CrawlServer, tmp_path: Path
 ) -> None:
-    corpus = resource(Place(tmp_path, server.base, follow="new", files=1))
+    corpus = resource(Place(tmp_path, server.base, follow_after=FIRST, files=1))
     server.faults = every_other()
     with dg.DagsterInstance.ephemeral() as instance:
         assert [name for name, _ in ticked(corpus, instance)] == [FIRST]
@@ -87,7 +87,7 @@ def test_a_new_crawl_is_added_once_and_its_run_is_started_once(
 
 def test_a_folder_beside_the_crawls_is_not_followed(tmp_path: Path) -> None:
     mirror = write_mirror(tmp_path / "mirror")
-    corpus = resource(Place(tmp_path, str(mirror), follow="new"))
+    corpus = resource(Place(tmp_path, str(mirror), follow_after=FIRST))
     with dg.DagsterInstance.ephemeral() as instance:
         crawl_list_job.execute_in_process(instance=instance, resources={"corpus": corpus})
     assert corpus.book().recipe.snapshots == (FIRST, SECOND)
@@ -96,7 +96,7 @@ def test_a_folder_beside_the_crawls_is_not_followed(tmp_path: Path) -> None:
 def test_a_crawl_whose_files_are_not_there_yet_waits_for_the_next_week(
     server: CrawlServer, tmp_path: Path
 ) -> None:
-    corpus = resource(Place(tmp_path, server.base, follow="new"))
+    corpus = resource(Place(tmp_path, server.base, follow_after=FIRST))
     path = f"crawl-data/{SECOND}/warc.paths.gz"
     later = server.files.pop(path)
     with dg.DagsterInstance.ephemeral() as instance:
@@ -110,7 +110,7 @@ def test_a_crawl_whose_files_are_not_there_yet_waits_for_the_next_week(
 def test_a_crawl_whose_list_is_damaged_is_passed_over_and_taken_when_it_is_restored(
     server: CrawlServer, tmp_path: Path
 ) -> None:
-    corpus = resource(Place(tmp_path, server.base, follow="new"))
+    corpus = resource(Place(tmp_path, server.base, follow_after=FIRST))
     path = f"crawl-data/{SECOND}/warc.paths.gz"
     whole = server.files[path]
     for damaged, why in ((whole[:-9], "is cut short"), (b"<html>", "is not gzip")):
@@ -134,7 +134,7 @@ def gated_by_robots(place: Place) -> None:
 def test_a_crawl_that_the_recipe_would_not_hold_with_is_passed_over_with_the_reason(
     server: CrawlServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = Place(tmp_path, server.base, follow="new")
+    place = Place(tmp_path, server.base, follow_after=FIRST)
     gated_by_robots(place)
     corpus = resource(place)
     with dg.DagsterInstance.ephemeral() as instance:
@@ -156,7 +156,7 @@ def test_a_crawl_that_the_recipe_would_not_hold_with_is_passed_over_with_the_rea
 def test_a_crawl_without_the_robots_records_that_the_source_pins_is_passed_over(
     server: CrawlServer, tmp_path: Path
 ) -> None:
-    corpus = resource(Place(tmp_path, server.base, follow="new", robots=True))
+    corpus = resource(Place(tmp_path, server.base, follow_after=FIRST, robots=True))
     told: list[str] = []
     assert follow(corpus.book(), told.append) == []
     assert told == [f"skipped {SECOND}: it has no robotstxt.paths.gz"]
@@ -165,7 +165,7 @@ def test_a_crawl_without_the_robots_records_that_the_source_pins_is_passed_over(
 def test_a_snapshot_that_breaks_the_recipe_can_be_removed_and_stays_removed(
     server: CrawlServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = Place(tmp_path, server.base, follow="new")
+    place = Place(tmp_path, server.base, follow_after=FIRST)
     corpus = resource(place)
     assert [each.snapshot for each in follow(corpus.book(), print)] == [SECOND]
     gated_by_robots(place)
@@ -185,7 +185,7 @@ def test_a_snapshot_that_breaks_the_recipe_can_be_removed_and_stays_removed(
 def test_removing_a_snapshot_takes_its_pins_and_its_partition(
     server: CrawlServer, tmp_path: Path
 ) -> None:
-    place = Place(tmp_path, server.base, follow="new")
+    place = Place(tmp_path, server.base, follow_after=FIRST)
     assert place.run("snapshots", "add", SECOND, "--files", "1") == 0
     home = Home.resolve(str(place.home))
     corpus = resource(place)
@@ -219,7 +219,7 @@ def test_a_snapshot_of_a_live_version_is_taken_off_the_list_only(
 
 
 def test_only_crawls_behind_the_named_one_are_followed(server: CrawlServer, tmp_path: Path) -> None:
-    corpus = resource(Place(tmp_path, server.base, follow="new", after=SECOND))
+    corpus = resource(Place(tmp_path, server.base, follow_after=SECOND))
     with dg.DagsterInstance.ephemeral() as instance:
         crawl_list_job.execute_in_process(instance=instance, resources={"corpus": corpus})
     assert corpus.book().recipe.snapshots == (FIRST,)
@@ -228,7 +228,7 @@ def test_only_crawls_behind_the_named_one_are_followed(server: CrawlServer, tmp_
 def test_a_week_has_one_run_and_a_recipe_that_does_not_follow_has_none(
     server: CrawlServer, tmp_path: Path
 ) -> None:
-    following = resource(Place(tmp_path / "a", server.base, follow="new"))
+    following = resource(Place(tmp_path / "a", server.base, follow_after=FIRST))
     still = resource(Place(tmp_path / "b", server.base))
     with dg.DagsterInstance.ephemeral() as instance:
 
@@ -241,17 +241,8 @@ def test_a_week_has_one_run_and_a_recipe_that_does_not_follow_has_none(
         asked = [tick(following) for _ in range(2)]
         assert [getattr(each, "run_key", None) for each in asked] == ["crawls/2024-19"] * 2
         assert isinstance(tick(still), dg.SkipReason)
-        # The recipe says when; who was away at that hour catches up in the same week.
-        assert isinstance(tick(following, MONDAY - timedelta(hours=1)), dg.SkipReason)
         later = tick(following, MONDAY + timedelta(days=5))
-        assert getattr(later, "run_key", None) == "crawls/2024-19"
-        midweek = CorpusResource(
-            recipe=following.recipe,
-            home=following.home,
-            overrides={"crawl_check.weekday": "wednesday", "crawl_check.hour": 9},
-        )
-        assert midweek.book().recipe.digest == following.book().recipe.digest
-        due = MONDAY + timedelta(days=2, hours=4)
-        assert isinstance(tick(midweek, due - timedelta(hours=1)), dg.SkipReason)
-        assert getattr(tick(midweek, due), "run_key", None) == "crawls/2024-19"
+        assert getattr(later, "run_key", None) == "crawls/2024-19", "a missed tick is made up for"
+        before = tick(following, MONDAY - timedelta(days=1))
+        assert getattr(before, "run_key", None) == "crawls/2024-18"
     assert server.requests() == 0, "a tick itself asks no server"

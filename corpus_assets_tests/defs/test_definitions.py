@@ -29,6 +29,7 @@ from corpus_assets.stages import STAGES
 from corpus_assets.versions.drift import DRIFT_CHECKS
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.crawl_server import CrawlServer
+from corpus_assets_tests.ingest.crawl.crawl_corpus import FIRST
 from corpus_assets_tests.ingest.crawl.crawl_corpus import Place as CrawlPlace
 from corpus_assets_tests.small_corpus import SNAPSHOTS, make_small_corpus
 
@@ -281,7 +282,7 @@ def test_a_build_is_asked_for_once_all_snapshots_are_ingested(corpus: CorpusReso
 
 def test_a_recipe_without_snapshots_is_not_built(tmp_path: Path) -> None:
     with CrawlServer({}) as server:
-        place = CrawlPlace(tmp_path, server.base, follow="new")
+        place = CrawlPlace(tmp_path, server.base, follow_after=FIRST)
     text = place.recipe.read_text()
     place.recipe.write_text(text.replace("snapshots:\n  - CC-MAIN-2024-10", "snapshots: []"))
     corpus = CorpusResource(recipe=str(place.recipe), home=str(place.home))

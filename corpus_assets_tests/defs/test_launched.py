@@ -77,7 +77,7 @@ def test_a_candidate_with_a_closed_gate_is_released_with_a_reason_only(place: Pl
 
 def test_a_snapshot_that_was_added_is_removed_with_its_partition(tmp_path: Path) -> None:
     with CrawlServer(two_crawls()) as server:
-        place = CrawlPlace(tmp_path, server.base, follow="new")
+        place = CrawlPlace(tmp_path, server.base, follow_after=FIRST)
         assert place.run("snapshots", "add", SECOND, "--files", "1") == 0
     corpus = CorpusResource(recipe=str(place.recipe), home=str(place.home))
     with dg.DagsterInstance.ephemeral() as instance:

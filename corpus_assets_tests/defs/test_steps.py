@@ -262,7 +262,7 @@ def test_the_snapshot_at_fault_is_the_one_that_is_shown(
     place: Place, instance: dg.DagsterInstance
 ) -> None:
     home = Home.resolve(str(place.home))
-    with open_session(str(place.recipe), home, overrides={"signatures.seed": 2}) as opened:
+    with open_session(str(place.recipe), home, overrides={"signatures.bands": 13}) as opened:
         session = replace(opened, engine=LocalEngine(home.store_url, faulty))
         with pytest.raises(StageIncomplete):
             build(session, "broken", DagsterRuns())

@@ -10,6 +10,7 @@ import pytest
 from catalog.db.registry import Registry
 from catalog.db.rows import NewTakedown
 from corpus_assets.build import STEPS
+from corpus_assets.defs import takedown_sensor
 from corpus_assets.defs.takedown_sensor import (
     LastRun,
     decide,
@@ -120,8 +121,11 @@ def test_a_tick_that_is_repeated_asks_for_the_same_run(daemon: Daemon) -> None:
     assert daemon.keys == [first]
 
 
-def test_requests_are_gathered_for_the_window_or_until_the_batch_is_full(daemon: Daemon) -> None:
-    hour = TakedownSettings(window_minutes=60, max_batch=3)
+def test_requests_are_gathered_for_the_window_or_until_the_batch_is_full(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(takedown_sensor, "MAX_BATCH", 3)
+    hour = TakedownSettings(window_minutes=60)
     _file(daemon.registry, "com,a)/")
     assert "1 takedowns wait; a run starts in" in daemon.tick(hour)
     _file(daemon.registry, "com,b)/")

@@ -107,8 +107,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         listed = gzip.compress(b"crawl-data/CC-MAIN-2024-22/segments/1/warc/1.warc.gz\n" * 50)
         crawls.files[f"crawl-data/{DAMAGED}/warc.paths.gz"] = listed[:-10]
         raw["sources"][0]["snapshots"] = []
-        raw["sources"][0]["crawl"] |= {"base": crawls.base, "follow": "new"}
-        recipe.write_text(yaml.safe_dump(raw | {"crawl_check": {"weekday": "monday", "hour": 0}}))
+        raw["sources"][0]["crawl"] |= {"base": crawls.base, "follow_after": "CC-MAIN-2024-01"}
+        recipe.write_text(yaml.safe_dump(raw))
         (port,) = free_ports(1)
         pages_url = f"http://127.0.0.1:{port}"
         variables = {

@@ -104,7 +104,6 @@ LIMIT = 140_000
         (response("http://a.test/", LADEN), "absurd_markup", "attributes"),
         (response("http://a.test/", bytes(range(256)) * 40), "undecodable", "cp1252"),
         (response("http://a.test/", b"<html><body></body></html>"), "no_text", None),
-        (response("http://a.test/", b"  \n ", headers="Content-Type: text/plain"), "too_small", "4"),
         (response("http://a.test/", b"x" * 150_000), "too_large", "150000"),
         (response("http://a.test/", b"x" * 900_000), "too_large", None),
         (response("http://a.test/", status=404), "http_status", "404"),
@@ -149,8 +148,7 @@ def test_each_fault_gives_one_row_with_its_reason(
     records, documents = ingest(
         write(members(raw)),
         blocked=("blocked.test",),
-        blocked_url_words=("casino",),
-        min_bytes=5,
+        blocked_url_words=[{"name": "n", "words": ("casino",)}],
         max_bytes=LIMIT,
     )
     check_conserving(records, documents)
@@ -444,14 +442,12 @@ def test_purging_a_part_later_gives_the_tables_of_never_having_taken_it_in(
 def test_a_licence_outside_the_list_is_refused(write: Any) -> None:
     lines = jsonl(
         {"id": "1", "text": "a", "spdx": "GPL-3.0-only"},
-        {"id": "2", "text": "# SPDX-License-Identifier: MIT\nx = 1"},
+        {"id": "2", "text": "x = 1", "spdx": "MIT"},
     )
-    spec = MADE.model_copy(update={"licence_in_text": True})
     records, documents = ingest(
         write(lines, "made.jsonl"),
-        spec=spec,
+        spec=MADE,
         allowed_licences=("MIT",),
-        refuse_unknown_licence=True,
     )
     assert documents["licence"].to_pylist() == ["MIT"]
     refused = [row for row in records.to_pylist() if row["reason"]]

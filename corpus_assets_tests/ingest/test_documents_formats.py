@@ -152,7 +152,7 @@ def test_wet_text_is_kept_as_it_is_with_its_language_and_origin(tmp_path: Path) 
     )
     spec = SourceSpec(name="wet", format="wet")
     [file] = list_files(spec, str(tmp_path), "s")
-    records, documents = ingest(spec, file, blocked_url_words=("three",))
+    records, documents = ingest(spec, file, blocked_url_words=[{"name": "n", "words": ("three",)}])
     kept = {row["url"]: row for row in records.to_pylist() if row["reason"] is None}
     assert set(kept) == set(texts)
     assert {row["refers_to"] for row in kept.values()} == {ORIGIN}
@@ -204,7 +204,7 @@ def test_rows_of_source_files_pass_the_gates_for_source_files(tmp_path: Path) ->
 @pytest.mark.parametrize(("way", "kept"), [("all", 1), ("any", 2)])
 def test_a_list_of_licences_holds_by_all_or_by_any(tmp_path: Path, way: str, kept: int) -> None:
     spec, file = stack(tmp_path, licence_list=way)
-    records, documents = ingest(spec, file, allowed_licences=("MIT",), refuse_unknown_licence=True)
+    records, documents = ingest(spec, file, allowed_licences=("MIT",))
     assert documents.num_rows == kept
     refused = {row["url_key"]: row["detail"] for row in records.to_pylist() if row["reason"]}
     assert refused["stack:b/two/z.go"] == "unknown"

@@ -1,7 +1,6 @@
 """Robots, categories, text folders and code trees through the graph, down to the documents."""
 
 import copy
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -36,10 +35,9 @@ RECIPE: dict[str, Any] = {
             "format": "code",
             "domain": "code",
             "snapshots": {"code-1": "tree"},
-            "files_per_part": 2,
         },
     ],
-    "blocked_categories": {"folder": "ut1", "categories": ["gambling"]},
+    "blocked_categories": {"gambling": "ut1/gambling"},
     "documents": {"gates": {"robots": {"agents": ["GPTBot"]}}},
     "signals": {"families": [{"family": "gopher_quality"}]},
     "selection": {"rules": [{"name": "words", "signal": "n_words", "min": 1}]},
@@ -111,7 +109,7 @@ def test_robots_and_categories_decide_which_pages_become_documents(place: Path) 
         "b.py": (None, None),
         "node_modules/c.js": ("vendored_path", "node_modules"),
     }
-    assert len(pipeline.results("documents", "code-1")) == 2
+    assert len(pipeline.results("documents", "code-1")) == 1
     assert reports["web-1"].reasons["robots_disallowed"] == 1
     again = build(place)[1]
     assert all(report.cached == report.parts for report in again.values())
@@ -126,7 +124,7 @@ def test_lists_are_pinned_and_where_they_lie_is_no_identity(place: Path) -> None
     moved = copy.deepcopy(RECIPE)
     (place / "ut1").rename(place / "lists")
     (place / "sites").rename(place / "robots")
-    moved["blocked_categories"]["folder"] = "lists"
+    moved["blocked_categories"]["gambling"] = "lists/gambling"
     moved["sources"][0]["site_files"]["web-1"] = "robots"
     pipeline, again = build(place, moved)
     assert pipeline.recipe.digest == digest
@@ -158,7 +156,7 @@ def test_robots_records_of_an_archive_serve_as_well_as_a_folder(place: Path) -> 
 
 def test_a_category_without_lists_and_robots_without_files_are_errors(place: Path) -> None:
     recipe = copy.deepcopy(RECIPE)
-    recipe["blocked_categories"]["categories"] = ["warez"]
+    recipe["blocked_categories"] = {"warez": "ut1/warez"}
     with pytest.raises(SourceError, match="warez holds neither `domains` nor `urls`"):
         build(place, recipe)
     recipe = copy.deepcopy(RECIPE)
@@ -281,24 +279,17 @@ def test_a_page_is_judged_by_the_robots_txt_of_its_own_time(place: Path) -> None
     }
 
 
-def test_the_list_of_agents_is_pinned_by_its_digest_and_a_recipe_replaces_it(place: Path) -> None:
+def test_the_agents_that_train_are_identity_and_a_recipe_replaces_them(place: Path) -> None:
     write(place, "sites/a.test/robots.txt", b"User-agent: Mine\nContent-Usage: train-ai=n\n")
     recipe = copy.deepcopy(RECIPE)
     recipe["documents"]["gates"] = {}
     pipeline, _ = build(place, recipe)
     usual = pipeline.recipe.digest
     assert fates(pipeline, "web-1")["http://a.test/open"] == (None, None)
-    write(place, "agents.csv", b"name,purpose\nMine,training\n")
-    recipe["documents"]["gates"] = {"optout": {"ai_agents": {"file": "agents.csv"}}}
+    recipe["documents"]["gates"] = {"optout": {"agents": ["Mine"]}}
     pipeline, _ = build(place, recipe)
     assert fates(pipeline, "web-1")["http://a.test/open"][0] == "training_disallowed"
-    pinned = pipeline.recipe.identity()["documents"]["gates"]["optout"]["ai_agents"]
-    data = (place / "agents.csv").read_bytes()
-    assert pinned["sha256"] == hashlib.sha256(data).hexdigest()
     assert pipeline.recipe.digest != usual
-    (place / "agents.csv").rename(place / "moved.csv")
-    recipe["documents"]["gates"]["optout"]["ai_agents"]["file"] = "moved.csv"
-    assert build(place, recipe)[0].recipe.digest == pipeline.recipe.digest
 
 
 def test_a_plan_says_that_documents_wait_for_their_lists(

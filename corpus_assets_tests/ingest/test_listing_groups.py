@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from corpus_assets.core.errors import SourceError
+from corpus_assets.ingest import source_groups
 from corpus_assets.ingest.listing import list_files, list_names
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets_tests.ingest.gates.licence_samples import APACHE, MIT
@@ -10,8 +11,8 @@ from corpus_assets_tests.ingest.gates.licence_samples import APACHE, MIT
 CODE = SourceSpec(name="code", format="code")
 
 
-def spec(**settings: int) -> SourceSpec:
-    return SourceSpec(name="notes", format="text", **settings)
+def spec() -> SourceSpec:
+    return SourceSpec(name="notes", format="text")
 
 
 @pytest.fixture
@@ -26,15 +27,20 @@ def notes(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_small_files_are_gathered_into_parts_bounded_by_number_and_bytes(notes: Path) -> None:
+def test_small_files_are_gathered_into_parts_bounded_by_number_and_bytes(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = [f"{n}.txt" for n in range(10)] + ["sub/deep.md"]
     [whole] = list_files(spec(), str(notes), "s")
     assert [member.name for member in whole.members] == names
     assert whole.size == sum(range(1, 11)) + 6
-    by_number = list_files(spec(files_per_part=4), str(notes), "s")
+    monkeypatch.setattr(source_groups, "FILES_PER_PART", 4)
+    by_number = list_files(spec(), str(notes), "s")
     assert [len(part.members) for part in by_number] == [4, 4, 3]
     assert [part.name for part in by_number] == ["files-00000", "files-00001", "files-00002"]
-    by_bytes = list_files(spec(bytes_per_part=12), str(notes), "s")
+    monkeypatch.undo()
+    monkeypatch.setattr(source_groups, "BYTES_PER_PART", 12)
+    by_bytes = list_files(spec(), str(notes), "s")
     assert [part.size for part in by_bytes] == [10, 11, 7, 8, 9, 10, 6]
     assert [m.name for part in by_bytes for m in part.members] == names
 
@@ -62,7 +68,9 @@ def test_a_pattern_may_name_one_kind_of_file(notes: Path) -> None:
     assert (Path(part.uri) / "sub/deep.md").is_file()
 
 
-def test_each_file_of_a_tree_has_the_licence_nearest_above_it(tmp_path: Path) -> None:
+def test_each_file_of_a_tree_has_the_licence_nearest_above_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, text in {
         "LICENSE": MIT,
         "a.py": "x = 1",
@@ -75,8 +83,8 @@ def test_each_file_of_a_tree_has_the_licence_nearest_above_it(tmp_path: Path) ->
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    small_parts = CODE.model_copy(update={"files_per_part": 2})
-    parts = list_files(small_parts, str(tmp_path), "s")
+    monkeypatch.setattr(source_groups, "FILES_PER_PART", 2)
+    parts = list_files(CODE, str(tmp_path), "s")
     licences = {member.name: member.licence for part in parts for member in part.members}
     assert len(parts) == 4
     assert licences["a.py"] == "MIT"
@@ -84,7 +92,7 @@ def test_each_file_of_a_tree_has_the_licence_nearest_above_it(tmp_path: Path) ->
     assert licences["lib/inner/deep/c.py"] == "Apache-2.0 OR MIT"
     assert licences["odd/d.py"] == "unknown"  # and not what stands above that
     (tmp_path / "LICENSE").write_text(APACHE)
-    assert list_files(small_parts, str(tmp_path), "s")[1].sha256 != parts[1].sha256
+    assert list_files(CODE, str(tmp_path), "s")[1].sha256 != parts[1].sha256
 
 
 def test_a_file_name_that_is_no_text_is_an_error_that_names_it(tmp_path: Path) -> None:

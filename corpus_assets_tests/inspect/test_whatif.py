@@ -182,7 +182,7 @@ def test_the_screen_says_what_is_exact_and_what_is_not(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("documents.gates.min_bytes=5", "`corpus whatif` is about selection"),
+        ("documents.gates.max_bytes=5", "`corpus whatif` is about selection"),
         ("selection.rules.nobody.max=5", "there is no entry 'nobody'"),
         ("selection.rules.language.signal=n_wrods", "no configured signal family gives"),
     ],

@@ -77,7 +77,7 @@ def folded(text: str) -> str:
 
 def trained(texts: list[str], **settings: int) -> tuple[NgramModel, list[str]]:
     """The model, and the texts that it was trained on."""
-    chosen = NgramSettings.model_validate({"min_texts": 2, **settings})
+    chosen = NgramSettings(**{"min_texts": 2, **settings})
     made = train_model("m", texts, chosen)
     held, used = drawn_texts("m", texts, chosen)
     assert made.metrics["n_holdout_texts"] == len(held)

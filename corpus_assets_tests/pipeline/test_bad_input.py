@@ -275,11 +275,12 @@ class TestModels:
         trained = place.artifacts("tokenizer", "tokenizer.json")[0].read_bytes()
         pinned = place.source("tokenizer.json")
         pinned.write_bytes(trained[:-100])
-        entry = {"pinned": "tokenizer.json", "sha256": hashlib.sha256(trained).hexdigest()}
+        sha256 = hashlib.sha256(trained).hexdigest()
+        entry = {"pinned": {"path": "tokenizer.json", "sha256": sha256}}
         arguments = ("--set", f"tokenizer={json.dumps(entry)}")
         message = refusal(place, capfd, *arguments, version="pinned")
-        assert message.startswith("tokenizer tokenizer.json has digest ")
-        assert "restore the pinned file" in message
+        assert message.startswith("tokenizer.pinned: model tokenizer.json at ")
+        assert f"expected {sha256}: fetch it again, or correct the recipe" in message
         pinned.write_bytes(trained)
         assert place.build(*arguments, version="pinned") == 0
         shards = {k: v for k, v in place.files("pinned").items() if k.startswith("artifacts/")}
@@ -290,10 +291,8 @@ class TestModels:
         self, place: Place, capfd: Captured
     ) -> None:
         place.source("tokenizer.json").write_bytes(b"{not json")
-        entry = {
-            "pinned": "tokenizer.json",
-            "sha256": hashlib.sha256(b"{not json").hexdigest(),
-        }
+        sha256 = hashlib.sha256(b"{not json").hexdigest()
+        entry = {"pinned": {"path": "tokenizer.json", "sha256": sha256}}
         message = refusal(place, capfd, "--set", f"tokenizer={json.dumps(entry)}", version="pinned")
         assert message.startswith("tokenizer.json is not JSON")
 

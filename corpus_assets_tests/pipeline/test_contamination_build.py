@@ -18,7 +18,7 @@ eval_suites:
     benchmark: extra
     fields: {id: n, question: q, choices: c, answer: null}
     exclude: {hosts: [site-1.example.org], repositories: [page-3/none]}
-contamination: {drop_share: 0.8, report_share: 0.3, action: cut, common_documents: 5}
+contamination: {drop_share: 0.8, action: cut, common_documents: 5}
 """
 EDITED = EVAL_TEXT.replace("lighthouse", "tower").replace("eighteen", "twenty")
 

@@ -35,7 +35,7 @@ PAGES: list[Page] = [
     *((f"{HOST}/{i}", prose("forum", i)) for i in range(6)),
 ]
 STEP = {"family": "c4_lines", "min_words": 5}
-CUT = {"name": "rude", "labels": {"toxic": 1}, "text": "plain", "min_score": 0.5}
+CUT = {"name": "rude", "labels": {"toxic": 1}, "min_score": 0.5}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     sha256 = fasttext_file(
         path, {"toxic": RUDE, "other": KIND + [prose("f", i) for i in range(40)]}
     )
-    return {"pinned": str(path), "sha256": sha256}
+    return {"model": {"path": str(path), "sha256": sha256}, "text": "plain"}
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def changes(model: dict[str, str], *families: dict[str, Any], **cut: Any) -> dic
         "classifiers": {"rude": model},
         "signals": {"families": [*families, {"family": "gopher_quality"}]},
         "clean_text": {"sentences": [CUT | cut], "min_chars": 10},
-        "clusters": {"near": False},
+        "clusters": {"min_similarity": None},
     }
 
 

@@ -45,7 +45,7 @@ RECIPE: dict[str, Any] = {
     },
     "clean_text": {"boilerplate": {"domains": []}},
     "tokenizer": {"train": {"vocab_size": 300, "special_slots": 2}},
-    "shards": {"pack": {"seq_len": 64}, "tokens_per_shard": 2048},
+    "shards": {"seq_len": 64, "tokens_per_shard": 2048},
     "mixture": {
         "domains": {"web": 2, "books": 1},
         "tiers": {"high": 2, "low": 1},
@@ -117,10 +117,10 @@ GERMAN_TEXTS = {
 }
 BY_LANGUAGE: dict[str, Any] = {
     "signals.families": [{"family": "gopher_quality"}, {"family": "language"}],
-    "clusters": {"near": False},
+    "clusters": {"min_similarity": None},
     "shards.group_by": {"language": ["en"]},
     "selection.tiers": None,
-    "selection.single_tier": "low",
+    "mixture.tiers": {"all": 1},
 }
 
 
@@ -132,7 +132,7 @@ def test_languages_divide_groups_and_the_mixture_weighs_them(
     made = built(tmp_path, GERMAN_TEXTS, **BY_LANGUAGE, **weights)
     assert made.format == "corpus-assets/manifest/2"
     assert counts(made) == {
-        f"{name}-1/{domain}/low/language={language}": n
+        f"{name}-1/{domain}/all/language={language}": n
         for name, domain in (("forum", "web"), ("news", "web"), ("library", "books"))
         for language, n in (("en", 8), ("other", 4))
     }
@@ -187,7 +187,7 @@ def test_a_document_is_in_the_group_of_the_copies_that_there_are(tmp_path: Path)
     texts["news"] |= {f"copy-{i}": TEXTS["news"]["news-0"] for i in range(2)}
     changes = {
         "clean_text.tiers_by_copies": [2, 3],
-        "clusters": {"near": False},
+        "clusters": {"min_similarity": None},
         "mixture.copies": {2: 2, 3: 5},
     }
     first = counts(built(tmp_path / "a", texts, **changes))

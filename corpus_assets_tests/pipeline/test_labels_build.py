@@ -143,12 +143,13 @@ def test_labels_of_one_source_are_learned_for_the_others(
         "signals.families": [{"family": "gopher_quality"}, given, {"family": "label", "name": "topic"}],
         "classifiers": {
             "topic": {
-                "labels_from": {"snapshots": ["forum-1"], "signal": "given"},
+                "labels_from": "given",
+                "documents": {"snapshots": ["forum-1"]},
                 "train": {"min_examples": 3, "dim": 8, "epochs": 60, "bucket": 200, "lr": 0.5,
                           "min_documents": 1},
             }
         },
-        "clusters": {"near": False},
+        "clusters": {"min_similarity": None},
         "selection.tiers": None,  # all of these texts have as many words
         "mixture.tiers": {"all": 1},
     }  # fmt: skip

@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 
 from corpus_assets.cli.build_view import _loss_lines
-from corpus_assets.core.identity import digest
 from corpus_assets.graph.checks import CheckOutcome, check_asset
 from corpus_assets.graph.run import run_asset
 from corpus_assets.select.losses import losses_message, summed
-from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.session import Session
 from corpus_assets_tests.pipeline.test_repeated_lines import Corpus, clean
 
@@ -39,7 +37,7 @@ def session_of(corpus: Corpus, **selection: Any) -> Session:
         [pages[::2], pages[1::2]],
         signals={"families": FAMILIES},
         selection={"rules": RULES, **selection},
-        clusters={"near": False},
+        clusters={"min_similarity": None},
     )
 
 
@@ -68,11 +66,6 @@ def test_a_bound_by_language_ends_the_warning(corpus: Corpus) -> None:
     rules = [RULES[0], {**RULES[1], "languages": {"fr": {"min": 0}}}]
     outcome = outcome_of(session_of(corpus, rules=rules))
     assert outcome.passed, outcome.message
-
-
-def test_the_bound_is_no_part_of_what_selection_is() -> None:
-    strict, loose = (SelectionSettings(max_language_loss=bound) for bound in (0.1, 0.9))
-    assert digest(strict.identity()) == digest(loose.identity())
 
 
 def test_few_documents_are_not_judged() -> None:

@@ -88,13 +88,13 @@ def changes(folder: Path) -> dict[str, Any]:
             "negatives": ["quality/negatives.jsonl"],
             "train": small,
         },
-        "classifiers.ads": {"pinned": "ads.bin", "sha256": ads},
+        "classifiers.ads": {"model": {"path": "ads.bin", "sha256": ads}, "text": "plain"},
         "signals.families": [
             {"family": "language"},
             {"family": "gopher_quality"},
             {"family": "classifier", "name": "quality"},
             {"family": "classifier", "name": "cited"},
-            {"family": "classifier", "name": "ads", "labels": {"ad": 1}, "text": "plain"},
+            {"family": "classifier", "name": "ads", "labels": {"ad": 1}},
             {"family": "ensemble", "scores": ["quality_score", "cited_score"], "buckets": 4},
         ],
         "selection.rules": [
@@ -241,8 +241,12 @@ def test_scores_are_ranked_among_the_documents_that_reach_the_ensemble(
 def test_a_file_with_another_digest_is_refused(folder: Path, built: object) -> None:
     home = Home.resolve(str(folder / "home"))
     for key, value, message in (
-        ("language_model.sha256", "00", "language_model: .*own-lid.bin has SHA-256 .* says 00"),
-        ("classifiers.ads.sha256", "00", "classifiers.ads: .*ads.bin has SHA-256 .* says 00"),
+        ("language_model.sha256", "00", "language_model: .*own-lid.bin has SHA-256 .* expected 00"),
+        (
+            "classifiers.ads.model.sha256",
+            "00",
+            "classifiers.ads: .*ads.bin has SHA-256 .* expected 00",
+        ),
     ):
         overrides = changes(folder) | {key: value}
         with (

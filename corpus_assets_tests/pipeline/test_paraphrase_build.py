@@ -22,9 +22,7 @@ AGAIN = (
     "Two lamps look out over the harbour. The lighthouse lamp needs twelve seconds for a turn, and "
     "the second lamp eighteen seconds. After how many seconds will both face the harbour together?"
 )
-SETTINGS = (
-    "contamination: {drop_share: 0.8, report_share: 0.3, judgements: [lists/judgements.jsonl]"
-)
+SETTINGS = "contamination: {drop_share: 0.8, judgements: [lists/judgements.jsonl]"
 
 
 @pytest.fixture
@@ -94,7 +92,7 @@ def test_a_paraphrase_is_dropped_for_its_reason_with_any_number_of_workers(
     for key, value, is_searched in (
         ("min_similarity", 0.99, True),
         ("action", "review", True),
-        ("min_shared", 0.9, False),
+        ("engine", "other", False),
     ):
         change = {f"contamination.paraphrases.{key}": value}
         with open_session(recipe, home, overrides=change) as session:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from catalog.db.registry import Registry
+from corpus_assets.clean.losses import losses_message, snapshot_losses
 from corpus_assets.cli.build_view import _loss_lines
 from corpus_assets.core.store import Output, read_output
 from corpus_assets.core.task import parquet_bytes, read_table
@@ -141,9 +142,9 @@ def test_one_article_at_seven_addresses_is_left_once_with_its_text(corpus: Corpu
 
 def test_without_near_deduplication_one_copy_keeps_the_text_all_the_same(corpus: Corpus) -> None:
     files = [seven_addresses() + others(20)]
-    built = corpus.build(files, clusters={"near": False}, **ANYWHERE)
+    built = corpus.build(files, clusters={"min_similarity": None}, **ANYWHERE)
     assert len(holders(built, article("one"))) == 1
-    untouched = corpus.build(files, clusters={"near": False})
+    untouched = corpus.build(files, clusters={"min_similarity": None})
     assert len(holders(untouched, article("one"))) == 7, "no frame: it stands inside the texts"
 
 
@@ -259,7 +260,7 @@ def losses(session: Session, name: str = "losses") -> tuple[AssetReport, CheckOu
 
 def test_the_check_warns_of_emptied_documents_and_names_the_site(corpus: Corpus) -> None:
     pages = [page(f"tag/{i}", article("one"), article("two")) for i in range(7)]
-    apart = {"near": False, "exact": False}
+    apart = {"min_similarity": None, "exact": False}
     session = corpus.session([pages + others(9)], clusters=apart, **ANYWHERE)
     report, outcome = losses(session)
     assert (outcome.passed, outcome.is_warning) == (False, True)
@@ -281,10 +282,8 @@ def test_the_check_is_content_with_furniture(corpus: Corpus) -> None:
     _, outcome = losses(session)
     assert outcome.passed, outcome.message
     assert not _loss_lines(session.pipeline)
-    strict = corpus.session([others(20)], clean_text={"max_host_loss": 0.01})
-    _, outcome = losses(strict)
-    assert not outcome.passed
-    assert "more than 1% of the text of 1 sites" in outcome.message
+    found = snapshot_losses(session.pipeline, "s")
+    assert losses_message(found, 0.01)[1].startswith("it takes more than 1% of the text of 1 sites")
 
 
 def test_edits_say_their_kind(corpus: Corpus) -> None:
@@ -299,7 +298,7 @@ def test_edits_say_their_kind(corpus: Corpus) -> None:
     "change",
     [
         {"selection": {"rules": [{"name": "few_words", "signal": "n_words", "min": 60}]}},
-        {"clusters": {"near": False}},
+        {"clusters": {"min_similarity": None}},
         {"clean_text": {"boilerplate": {"min_documents": 3, "min_share": 0.3}}},
     ],
     ids=["selection", "clusters", "boilerplate"],
@@ -337,7 +336,7 @@ def recipes_of_a_site() -> list[Page]:
 
 def test_no_ingredient_of_forty_recipe_pages_is_cut(corpus: Corpus) -> None:
     pages = recipes_of_a_site()
-    session = corpus.session([pages[::2], pages[1::2]], clusters={"near": False})
+    session = corpus.session([pages[::2], pages[1::2]], clusters={"min_similarity": None})
     _, outcome = losses(session, "last_copies")
     assert outcome.passed, outcome.message
     assert outcome.numbers["cut_list_item"] == outcome.numbers["lost_lines"] == 0

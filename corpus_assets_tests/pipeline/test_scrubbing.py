@@ -98,11 +98,11 @@ def fates(pipeline: Pipeline) -> dict[str, str | None]:
 
 
 def test_reasons_and_counts_come_out_of_the_graph(place: Path) -> None:
-    names = {"engine": "names_for_scrubbing:make", "kinds": {"person": True}}
+    names = {"engine": "names_for_scrubbing:make", "kinds": {"person": "replace"}}
     pipeline = build(
         place,
         recipe(
-            {"private_keys": "drop", "recognizers": [names]}, text_hashes=[{"path": "hashes.txt"}]
+            {"drop": ["private_key"], "recognizers": [names]}, text_hashes=[{"path": "hashes.txt"}]
         ),
     )
     assert fates(pipeline) == {
@@ -154,6 +154,6 @@ def test_a_list_that_is_not_there_is_told(place: Path) -> None:
 
 
 def test_a_recognizer_that_is_missing_is_told_before_anything_is_cleaned(place: Path) -> None:
-    names = {"engine": "no_such_package:make", "kinds": {"person": True}}
+    names = {"engine": "no_such_package:make", "kinds": {"person": "replace"}}
     with pytest.raises(MissingExtra, match="no_such_package"):
         build(place, recipe({"recognizers": [names]}))

@@ -36,9 +36,7 @@ def test_erasing_under_a_pinned_table_equals_never_having_read(tmp_path: Path) -
         "positives": ["good.jsonl"],
         "negatives": [{"snapshots": [recipe["calibrate_on"][0]], "max_documents": 50}],
     }
-    recipe["signals"]["families"].append(
-        {"family": "importance", "name": "harbour", "buckets": 200}
-    )
+    recipe["signals"]["families"].append({"family": "importance", "name": "harbour"})
     recipe["selection"]["rules"].append(
         {"name": "unlike", "signal": "harbour_importance_mean", "cutoff": "unlike"}
     )

@@ -12,7 +12,7 @@ def _with_a_model(shared: Kit) -> Erasure:
     """The first random corpus whose recipe has one."""
     for seed in range(200_000, 200_100):
         case = Erasure(seed, shared)
-        if case.corpus.recipes[0].perplexity is not None:
+        if case.corpus.recipes[0].perplexity:
             return case
     raise AssertionError("no recipe has a language model")
 

@@ -29,7 +29,6 @@ from corpus_assets.models.files import add_model, copy_model, model_at, model_di
 from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.signals import embedding_score
 from corpus_assets.signals.embedding_score import PLUG_INS
-from corpus_assets.signals.stages.signal_models import folder_digest
 from corpus_assets.takedown.run import run_pending
 from corpus_assets.versions.gc import collect
 from corpus_assets.versions.publish import publish
@@ -94,37 +93,33 @@ def _make_recipe(data: Path, folder: Path) -> Path:
     recipe["contamination"]["paraphrases"] = {
         "model": "named-vectors",
         "engine": "tiny",
-        "report_similarity": 0.3,
-        "min_similarity": 0.4,
-        "min_shared": 0.4,
+        "min_similarity": 0.6,
     }
     lid = _write(folder / "lid.ftz", model_at("lid.176").path.read_bytes())
     recipe["language_model"] = {"path": "lid.ftz", "sha256": lid}
     extractor = _write(folder / "extractor.json", MODEL.read_bytes() + b"\n")  # one of its own
     recipe.setdefault("documents", {})["extraction"] = {
         "engine": "blocks",
-        "model": "extractor.json",
-        "model_sha256": extractor,
+        "model": {"path": "extractor.json", "sha256": extractor},
     }
-    recipe["classifiers"]["english"] = {"pinned": "lid.ftz", "sha256": lid}
+    recipe["classifiers"]["english"] = {"model": {"path": "lid.ftz", "sha256": lid}}
     _install("named-lid", folder / "lid.ftz")
     _install("named-scorer", folder / "model")
     _install("named-kenlm", folder / "model" / "words.txt")
     recipe["classifiers"]["french"] = {"model": "named-lid"}
-    recipe["perplexity"]["models"]["named"] = {
+    recipe["perplexity"]["named"] = {
         "model": "named-kenlm",
-        "sentencepiece_model": "named-kenlm",
+        "pieces": "named-kenlm",
     }
     kenlm = _write(folder / "models/other.bin", b"not read by any family")
-    recipe["perplexity"]["models"]["other"] = {"kenlm": "models/other.bin", "sha256": kenlm}
+    recipe["perplexity"]["other"] = {"model": {"path": "models/other.bin", "sha256": kenlm}}
     recipe["signals"]["families"] += [
         {"family": "bad_words", "word_lists": ["words/rude.txt"]},
         {"family": "classifier", "name": "english", "labels": {"en": 1.0}},
         {
             "family": "embedding_score",
             "engine": "tiny",
-            "folder": "model",
-            "sha256": folder_digest(folder / "model"),
+            "model": {"path": "model", "sha256": model_digest(folder / "model")},
         },
         {"family": "classifier", "name": "french", "labels": {"fr": 1.0}},
         {"family": "embedding_score", "name": "named", "engine": "tiny", "model": "named-scorer"},

@@ -92,7 +92,7 @@ def small(name: str) -> dict[str, Any]:
     changes: dict[str, Any] = FALLBACKS | {
         "tokenizer.train.vocab_size": 1000,
         "tokenizer.audit.on_failure": "warn",
-        "shards.pack.seq_len": 64,
+        "shards.seq_len": 64,
         "mixture.block_samples": 32,
         "mixture.max_epochs": 1000,
     }

@@ -14,6 +14,7 @@ from corpus_assets.cli.main import main
 from corpus_assets.core.errors import ModelError, RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.core.lock import load_lock
+from corpus_assets.core.model_choice import ModelChoice
 from corpus_assets.core.progress import Silent
 from corpus_assets.demo.generate import generate
 from corpus_assets.graph.plan import plan
@@ -185,6 +186,9 @@ def test_a_fallback_is_reported_everywhere_and_the_real_model_is_not_one(
     assert [group.documents for group in real.groups] == [g.documents for g in other.groups]
 
 
+MY_QUALITY = ModelChoice(name="my-quality")
+
+
 def test_a_model_by_name_can_be_held_to_a_digest(small: Path, capsys: Captured) -> None:
     sha256 = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8"
     add_model("my-quality", sha256, lambda target: target.write_bytes(b"password") and None, "here")
@@ -192,26 +196,26 @@ def test_a_model_by_name_can_be_held_to_a_digest(small: Path, capsys: Captured) 
     with open_session(
         str(small / "named.yaml"),
         Home.resolve(str(small / "home")),
-        overrides={"classifiers.quality.sha256": "0" * 64},
+        overrides={"classifiers.quality.model": {"name": "my-quality", "sha256": "0" * 64}},
     ) as session:
         with pytest.raises(ModelError, match=f"has SHA-256 {sha256}, expected 0000"):
-            session.pipeline.model("my-quality", "classifiers.quality", "0" * 64, "any")
-        installed, digest = session.pipeline.model("my-quality", "", None, "any")
+            session.pipeline.model(MY_QUALITY.model_copy(update={"sha256": "0" * 64}), "any")
+        installed, digest = session.pipeline.model(MY_QUALITY, "any")
         assert digest == sha256
     installed.write_bytes(b"changed after it was added")
     with (
         open_session(str(small / "named.yaml"), Home.resolve(str(small / "home"))) as session,
         pytest.raises(ModelError, match=f"has SHA-256 .*, expected {sha256}"),
     ):
-        session.pipeline.model("my-quality", "", None, "any")
+        session.pipeline.model(MY_QUALITY, "any")
 
 
 @pytest.mark.parametrize(
     ("entry", "said_what"),
     [
-        ({"model": "a", "pinned": "b", "sha256": "c"}, "set either `model` or `pinned`"),
-        ({"model": "a", "positives": ["p"], "negatives": ["n"]}, "set one of `model`, `pinned`"),
-        ({}, "set `positives` and `negatives`, `model`, or"),
+        ({"model": {"name": "a", "path": "b", "sha256": "c"}}, "set either `name` or `path`"),
+        ({"model": "a", "positives": ["p"], "negatives": ["n"]}, "set either `model`, or"),
+        ({}, "set `positives` and `negatives`, or `model`"),
     ],
 )
 def test_a_classifier_comes_from_one_place(

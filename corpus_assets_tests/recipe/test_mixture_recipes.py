@@ -25,7 +25,7 @@ SMALL = {
     "use_fallbacks": ["all"],
     "tokenizer.train.vocab_size": 700,
     "tokenizer.audit.on_failure": "warn",
-    "shards.pack.seq_len": 128,
+    "shards.seq_len": 128,
     "mixture.block_samples": 32,
 }
 
@@ -105,7 +105,7 @@ def test_thirty_of_256_slots_have_names_and_the_rest_are_reserved(
     assert published.tokenizer.train is not None
     assert published.tokenizer.train.vocab_size == 128000
     assert published.contamination.drop_share == 0.8
-    assert published.eval_index.ngram == 13
+    assert published.contamination.ngram == 13
 
 
 # The Pile.

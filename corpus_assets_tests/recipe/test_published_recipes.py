@@ -164,7 +164,7 @@ def fates(sliced: Slice, name: str) -> dict[str, dict[str, Any]]:
         "use_fallbacks": ["all"],
         "sources.web.snapshots": {SNAPSHOT: str(sliced.warc)},
         "tokenizer.train.vocab_size": 640,
-        "shards.pack.seq_len": 64,
+        "shards.seq_len": 64,
         "mixture.block_samples": 4,
         "mixture.max_epochs": 100,
     }

@@ -9,8 +9,7 @@ import pytest
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
-from corpus_assets.signals.base import WordBreaks
-from corpus_assets.signals.stages.settings import SignalSettings
+from corpus_assets.signals.base import CountsWords
 from corpus_assets.signals.stages.signals import compute_signals
 
 RECIPES = Path(__file__).parents[2] / "recipes"
@@ -49,9 +48,9 @@ def failed_rules(language: str, text: str) -> list[str]:
     """Names of the demo's rules that a page fails, those of language and quality aside."""
     recipe = load_recipe(RECIPES / "demo.yaml")
     families = tuple(
-        family.model_copy(update={"word_breaks": "segmented"})
+        family
         for family in recipe.signals.families
-        if isinstance(family, WordBreaks) and not family.needs()
+        if isinstance(family, CountsWords) and not family.needs()
     )
     documents = pa.table(
         {
@@ -60,7 +59,7 @@ def failed_rules(language: str, text: str) -> list[str]:
             "text": pa.array([text], pa.large_string()),
         }
     )
-    signals = compute_signals(documents, SignalSettings(families=families), {})
+    signals = compute_signals(documents, recipe.signals.only(families), {})
     signals = signals.append_column("language", pa.array([language]))
     rules = tuple(r for r in recipe.selection.rules if r.signal in signals.schema.names)
     kept = SelectionSettings(rules=tuple(r for r in rules if r.name != "language"))

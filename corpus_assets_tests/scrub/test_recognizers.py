@@ -159,15 +159,16 @@ def test_kinds_of_a_recognizer_have_names_of_their_own(kinds: Any, told: str) ->
 
 
 def test_settings_name_what_they_do_not_know() -> None:
-    with pytest.raises(ValidationError, match="e_mails is unknown; known: emails"):
-        ScrubSettings.model_validate({"by_domain": {"code": {"e_mails": False}}})
+    with pytest.raises(ValidationError, match="'emails' is not a kind; known: api_key"):
+        ScrubSettings.model_validate({"by_domain": {"code": {"emails": "leave"}}})
     with pytest.raises(ValidationError, match="colour is not a kind"):
         ScrubSettings(placeholders={"colour": "<c>"})
     with pytest.raises(ValidationError, match="'replace', 'drop' or 'leave'"):
-        ScrubSettings.model_validate({"emails": "hide"})
+        ScrubSettings.model_validate({"by_domain": {"code": {"email": "hide"}}})
 
 
-def test_true_and_false_are_short_for_replace_and_leave() -> None:
-    settings = ScrubSettings.model_validate({"emails": False, "public_ips": True})
-    assert (settings.emails, settings.public_ips) == ("leave", "replace")
+def test_settings_survive_being_written_and_read() -> None:
+    settings = ScrubSettings(replace=("ip",), drop=("secret",), by_domain={"code": {"ip": "drop"}})
+    assert settings.actions("web") == {"ip": "replace", "secret": "drop"}
+    assert settings.actions("code") == {"ip": "drop", "secret": "drop"}
     assert ScrubSettings.model_validate(settings.identity()) == settings

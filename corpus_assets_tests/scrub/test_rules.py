@@ -7,7 +7,7 @@ from corpus_assets.scrub.find import KINDS, RULES
 from corpus_assets.scrub.settings import ScrubSettings
 from corpus_assets_tests.scrub.one_text import find_personal_data
 
-ALL = ScrubSettings(secrets=True)
+ALL = ScrubSettings(replace=KINDS)
 
 
 def found(text: str, kind: str, language: str | None = None) -> list[str]:

@@ -84,7 +84,9 @@ def test_families_are_registered_under_their_own_name() -> None:
 
 def test_columns_of_all_families_are_distinct() -> None:
     names = [
-        column for name, family in FAMILIES.items() for column in family(family=name).columns()
+        column
+        for name, family in FAMILIES.items()
+        for column in family.model_construct(family=name).columns()
     ]
     assert len(names) == len(set(names))
 

@@ -14,7 +14,7 @@ from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.classifier import Classifier
+from corpus_assets.signals.classifier import Classifier, Reading
 from corpus_assets.signals.stages.classifier_training import TrainSettings, train_classifier
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 
@@ -145,11 +145,13 @@ def graded(folder: Path) -> Path:
 
 def test_labels_of_a_foreign_model_can_be_weighed(tmp_path: Path) -> None:
     path = graded(tmp_path)
-    family = Classifier(name="grade", labels={"__label__High": 2, "Mid": 1}, text="plain")
+    family = Classifier(name="grade", labels={"__label__High": 2, "Mid": 1})
+    family = family.with_reading(Reading(text="plain"))
     found = scores(family, path, ["proof\nlemma theorem", "news day", "cheap click", "", " \n"])
     assert np.allclose([score for score in found[:3] if score is not None], [2, 1, 0], atol=0.05)
     assert found[3:] == [None, None]
-    short = Classifier(name="grade", labels={"High": 1}, text="plain", max_chars=5)
+    short = Classifier(name="grade", labels={"High": 1})
+    short = short.with_reading(Reading(text="plain", max_chars=5))
     assert scores(short, path, ["proof buy buy buy"]) == scores(short, path, ["proof"])
 
 

@@ -16,10 +16,12 @@ from corpus_assets.core.errors import ModelError, RecipeError
 from corpus_assets.models.fasttext_file import hash_word, load_model, parse_model
 from corpus_assets.models.fasttext_labels import label_scores
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.classifier import Classifier
+from corpus_assets.signals.classifier import Classifier, Reading
 from corpus_assets.signals.stages import classifier_training
 from corpus_assets.signals.stages.classifier_training import (
+    LIMITS,
     TrainedClassifier,
+    TrainLimits,
     TrainSettings,
     auc,
     train_classifier,
@@ -52,13 +54,15 @@ print(hashlib.sha256(train_classifier(good, poor, Classifier(), SMALL).model).he
 """
 
 
-def train(good: list[str], poor: list[str], settings: TrainSettings) -> TrainedClassifier:
-    return train_classifier(good, poor, Classifier(), settings)
+def train(
+    good: list[str], poor: list[str], settings: TrainSettings, limits: TrainLimits = LIMITS
+) -> TrainedClassifier:
+    return train_classifier(good, poor, Classifier(), settings, limits)
 
 
 def normalise_text(text: str, max_chars: int = 20_000) -> str:
     batch = TextBatch.from_arrow(pa.array([text], pa.large_string()))
-    return str(Classifier(max_chars=max_chars).read(batch).texts[0])
+    return str(Reading(max_chars=max_chars).read(batch).texts[0])
 
 
 def test_two_processes_train_the_same_bytes_whatever_the_order_and_hash_seed() -> None:
@@ -136,7 +140,7 @@ def test_the_vocabulary_and_the_file_stay_bounded() -> None:
         [" ".join(f"{side}{draw.randrange(5_000)}" for _ in range(2_000)) for _ in range(40)]
         for side in "gp"
     )
-    trained = train(good, poor, TrainSettings(epochs=1, max_vocabulary=3_000))
+    trained = train(good, poor, TrainSettings(epochs=1), TrainLimits(max_vocabulary=3_000))
     assert trained.metrics["min_documents"] > 5
     assert len(trained.model) < 5_000_000
     assert trained.metrics["model_bytes"] == len(trained.model)
@@ -145,7 +149,7 @@ def test_the_vocabulary_and_the_file_stay_bounded() -> None:
 def test_long_texts_are_cut_alike_in_training_and_scoring() -> None:
     good, poor = examples()
     said = [f"{text} {'tail ' * 9}" for text in good]
-    cut = train_classifier(said, poor, Classifier(max_chars=60), SMALL)
+    cut = train_classifier(said, poor, Classifier().with_reading(Reading(max_chars=60)), SMALL)
     short = train_classifier([t[:60] for t in good], [t[:60] for t in poor], Classifier(), SMALL)
     assert cut.model == short.model
     assert normalise_text("abc def", max_chars=5) == "abc d"
@@ -209,8 +213,9 @@ def test_as_good_as_fasttext_itself(tmp_path: Path) -> None:
         str(tmp_path / "lines.txt"), lr=0.5, dim=4, epoch=5, bucket=1_000, wordNgrams=2, verbose=0
     )
     right = sum(theirs.predict(text)[0][0] == "__label__positive" for text in good[150:])
-    settings = TrainSettings(bucket=1_000, dim=4, epochs=5, holdout_share=0.25)
-    assert train(good, poor, settings).metrics["recall"] >= right / 50 - 0.04
+    settings = TrainSettings(bucket=1_000, dim=4, epochs=5)
+    trained = train(good, poor, settings, TrainLimits(holdout_share=0.25))
+    assert trained.metrics["recall"] >= right / 50 - 0.04
 
 
 def test_a_word_of_few_texts_is_not_known_by_its_hash_either() -> None:
@@ -256,22 +261,22 @@ def test_words_without_spaces_are_told_apart_where_asked_for() -> None:
     settings = TrainSettings(min_examples=5, epochs=10, dim=8, bucket=1_000, word_ngrams=1)
     found = {}
     for breaks in ("white_space", "segmented"):
-        family = Classifier(word_breaks=breaks)
+        family = Classifier().with_reading(Reading(word_breaks=breaks))
         made = train_classifier(
             sentences(fruit, 60, 0), sentences(tools, 60, 500), family, settings
         )
         found[breaks] = made.metrics["auc"]
     assert found["segmented"] == 1.0
     assert found["white_space"] < 0.9
-    assert "word_breaks" not in Classifier().identity()
-    assert Classifier(word_breaks="segmented").identity()["segmenter"].startswith("ICU")
+    assert "segmenter" not in Reading().identity()
+    assert Reading(word_breaks="segmented").identity()["segmenter"].startswith("ICU")
 
 
 def test_texts_with_spaces_are_read_alike_whatever_breaks_words() -> None:
     texts = ["Plain words, here.", "", "Zwei  Sätze.\nUnd mehr!", "mixed 中文 text"]
     batch = TextBatch.from_arrow(pa.array(["left out", *texts], pa.large_string()).slice(1))
     usual, apart = (
-        Classifier(word_breaks=breaks, text="plain").read(batch).texts.to_pylist()
+        Reading(word_breaks=breaks, text="plain").read(batch).texts.to_pylist()
         for breaks in ("white_space", "segmented")
     )
     assert usual == apart == texts

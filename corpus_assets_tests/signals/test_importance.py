@@ -12,7 +12,7 @@ import pytest
 
 from corpus_assets.core.errors import ModelError, SourceError
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.importance import Importance, train_importance
+from corpus_assets.signals.importance import BUCKETS, Importance, train_importance
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 from textkernels.hashing import mix_all
 
@@ -25,7 +25,7 @@ RAW = [
     " ".join(DRAW.choices(["buy", "now", "cheap", "shoes", "the", "of", "click", "law"], k=30))
     for _ in range(60)
 ]
-FAMILY = Importance(name="law", buckets=500)
+FAMILY = Importance(name="law")
 
 
 def batch_of(texts: list[str]) -> TextBatch:
@@ -34,11 +34,11 @@ def batch_of(texts: list[str]) -> TextBatch:
 
 def features(text: str) -> list[int]:
     """Buckets of words and pairs, with the same hash."""
-    words = FAMILY.read(batch_of([text])).texts[0].as_py().split()
+    words = FAMILY.reading.read(batch_of([text])).texts[0].as_py().split()
     hashes = [batch_of([word]).whole.hashes[0] for word in words]
     with np.errstate(over="ignore"):
         pairs = [mix_all(mix_all(a) + b) for a, b in pairwise(hashes)]
-    return [int(h) % FAMILY.buckets for h in [*hashes, *pairs]]
+    return [int(h) % BUCKETS for h in [*hashes, *pairs]]
 
 
 def expected(text: str) -> float | None:
@@ -110,8 +110,9 @@ def test_the_same_texts_give_the_same_bytes_in_any_order() -> None:
 def test_what_cannot_be_weighed_is_refused(model: Path, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="classifiers.law.negatives: there is no word"):
         train_importance(TARGET, [" "], FAMILY)
-    with pytest.raises(ModelError, match="500 buckets, the recipe says 10000"):
-        Importance(name="law").compute(batch_of(["x"]), {"classifier:law": model})
+    np.save(tmp_path / "small.npy", np.zeros(500, "<i8"))
+    with pytest.raises(ModelError, match="500 buckets, the signal has 10000"):
+        FAMILY.compute(batch_of(["x"]), {"classifier:law": tmp_path / "small.npy"})
     (tmp_path / "other.bin").write_bytes(b"a fastText model")
     with pytest.raises(ModelError, match="holds no importance weights"):
         FAMILY.compute(batch_of(["x"]), {"classifier:law": tmp_path / "other.bin"})

@@ -10,7 +10,7 @@ import pytest
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.classifier import Label
+from corpus_assets.signals.classifier import Label, Reading
 from corpus_assets.signals.page_notes import PageNotes
 from corpus_assets.signals.source_labels import SourceLabels
 from corpus_assets.signals.stages.classifier_training import TrainSettings, train_labels
@@ -50,7 +50,7 @@ def computed(family: Label, model: Path, texts: list[Any]) -> pa.RecordBatch:
 
 def test_the_likeliest_label_and_its_probability_are_fasttexts_own(model: Path) -> None:
     draw = random.Random(4)
-    family = Label(name="topic", text="plain", max_chars=None)
+    family = Label(name="topic").with_reading(Reading(text="plain", max_chars=None))
     texts = [text_of(topic, draw) for topic in TOPICS for _ in range(20)]
     found = computed(family, model, texts)
     assert found.schema.types == [pa.string(), pa.float32()]

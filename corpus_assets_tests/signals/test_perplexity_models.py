@@ -11,7 +11,6 @@ from corpus_assets.models.ngram_file import parse_models
 from corpus_assets.signals.stages.perplexity_training import (
     NgramSettings,
     PerplexityModelEntry,
-    PerplexitySettings,
     join_models,
     train_model,
 )
@@ -61,7 +60,7 @@ def test_metrics_say_how_the_model_did_on_texts_it_never_saw() -> None:
 
 
 def test_too_few_texts_are_refused_with_the_key_of_the_model() -> None:
-    with pytest.raises(RecipeError, match=r"perplexity.models.de: 3 distinct texts, needed: 10"):
+    with pytest.raises(RecipeError, match=r"perplexity.de: 3 distinct texts, needed: 10"):
         train_model("de", ["a", "b", "c", "c", " "], NgramSettings())
 
 
@@ -78,12 +77,13 @@ def test_models_are_joined_into_one_file_in_the_order_of_names() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("{}", "one of `texts` to train on, `model` and `kenlm`"),
-        ("{texts: [a], kenlm: b, sha256: c}", "one of `texts` to train on, `model` and `kenlm`"),
-        ("{kenlm: b}", "`kenlm` and `sha256` go together"),
-        ("{texts: [a], sentencepiece: b, sentencepiece_sha256: c}", "goes with `kenlm`"),
-        ("{kenlm: b, sha256: c, sentencepiece: d}", "`sentencepiece_sha256` go together"),
-        ("{texts: [a], train: {order: 1}}", "greater than or equal to 2"),
+        ("{}", "either `texts` to train on, or `model`"),
+        ("{texts: [a], model: b}", "either `texts` to train on, or `model`"),
+        ("{model: {path: b}}", "a model by path needs its `sha256`"),
+        ("{model: {path: b, name: c, sha256: d}}", "set either `name` or `path`"),
+        ("{texts: [a], pieces: b}", "`pieces` goes with `model`"),
+        ("{model: b, where: {lang: de}}", "`where` goes with `texts`"),
+        ("{texts: [a], order: 1}", "greater than or equal to 2"),
     ],
 )
 def test_an_entry_that_makes_no_sense_is_refused(entry: str, message: str) -> None:
@@ -92,14 +92,11 @@ def test_an_entry_that_makes_no_sense_is_refused(entry: str, message: str) -> No
 
 
 def test_where_files_lie_is_no_part_of_what_a_model_is() -> None:
-    def settings(folder: str) -> PerplexitySettings:
-        return PerplexitySettings.model_validate(
-            {
-                "models": {
-                    "en": {"texts": [f"{folder}/en.jsonl"]},
-                    "de": {"kenlm": f"{folder}/de.bin", "sha256": "00"},
-                }
-            }
-        )
+    def entries(folder: str) -> list[object]:
+        said = [
+            {"texts": [f"{folder}/en.jsonl"]},
+            {"model": {"path": f"{folder}/de.bin", "sha256": "00"}},
+        ]
+        return [PerplexityModelEntry.model_validate(entry).identity() for entry in said]
 
-    assert settings("here").identity() == settings("there").identity()
+    assert entries("here") == entries("there")

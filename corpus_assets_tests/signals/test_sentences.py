@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.classifier import Classifier
+from corpus_assets.signals.classifier import Classifier, Reading
 from corpus_assets.signals.kernels.sentences import CLOSING_MARKS, count_sentences, sentence_marks
 from corpus_assets.signals.sentences import LEAST_SCORE, SentenceCut, score_sentences, sentences_of
 from corpus_assets_tests.pipeline.test_learned_filters import fasttext_file
@@ -74,14 +74,19 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_a_sentence_is_scored_alone_whatever_stands_beside_it(models: dict[str, Path]) -> None:
-    cut = SentenceCut(name="rude", labels={"toxic": 1}, text="plain", min_score=0.4)
+    plain = Reading(text="plain")
+    cut = SentenceCut(name="rude", labels={"toxic": 1}, min_score=0.4)
     text = f"  {KIND[3]} Ünrast!  {RUDE[5]}\n{KIND[7]}"
-    (of_texts,) = score_sentences(batch_of([KIND[1], text, ""]), [cut.family()], models)
+    (of_texts,) = score_sentences(
+        batch_of([KIND[1], text, ""]), [cut.family({"rude": plain})], models
+    )
     assert of_texts[2] == []
     said = {text[start:end]: score for start, end, score in of_texts[1]}
     assert set(said) <= {KIND[3], "Ünrast!", RUDE[5], KIND[7]}
     assert min(said.values()) >= LEAST_SCORE
-    (alone,) = Classifier(name="rude", labels={"toxic": 1}, text="plain").compute(
-        batch_of([RUDE[5]]), models
+    (alone,) = (
+        Classifier(name="rude", labels={"toxic": 1})
+        .with_reading(plain)
+        .compute(batch_of([RUDE[5]]), models)
     )
     assert said[RUDE[5]] == alone[0].as_py() > 0.5 > said.get(KIND[3], 0)

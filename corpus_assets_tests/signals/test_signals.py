@@ -84,7 +84,7 @@ def test_an_unknown_setting_of_a_family_is_refused() -> None:
 
 def test_settings_survive_being_written_and_read() -> None:
     settings = SignalSettings.model_validate(
-        {"families": [{"family": "fineweb", "short_line_chars": 12}, {"family": "language"}]}
+        {"families": [{"family": "fineweb", "extra_terminal_marks": ":"}, {"family": "language"}]}
     )
     assert SignalSettings.model_validate(settings.model_dump(mode="json")) == settings
 
@@ -93,7 +93,7 @@ def test_the_identity_holds_every_familys_settings_and_version(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = STATISTICS.identity()
-    assert before["families"][2]["short_line_chars"] == 30
+    assert before["families"][2]["extra_terminal_marks"] == ""
     monkeypatch.setattr(GopherQuality, "version", GopherQuality.version + 1)
     assert STATISTICS.identity() != before
 

@@ -8,19 +8,19 @@ import pytest
 
 from corpus_assets.signals.base import SignalFamily, TextBatch
 from corpus_assets.signals.published.fineweb import FineWeb
-from corpus_assets.signals.published.gopher import GopherQuality
+from corpus_assets.signals.published.gopher import STOP_WORDS, GopherQuality
 from corpus_assets.signals.repetition import Repetition
 from corpus_assets.text.unicode import sentence_terminals
 from corpus_assets_tests.signals.support import reference
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_texts, real_texts
 
-GOPHER = GopherQuality(word_breaks="white_space")
-FINEWEB = FineWeb(extra_terminal_marks='"”', word_breaks="white_space")
+GOPHER = GopherQuality()
+FINEWEB = FineWeb(extra_terminal_marks='"”')
 TERMINALS = {chr(point) for point in sentence_terminals()} | {'"', "”"}
 
 CASES: list[tuple[SignalFamily, Callable[[str], dict[str, float]]]] = [
-    (GOPHER, lambda text: reference.gopher_quality(text, GOPHER.stop_words, GOPHER.bullets)),
-    (Repetition(word_breaks="white_space"), reference.repetition),
+    (GOPHER, lambda text: reference.gopher_quality(text, STOP_WORDS, GOPHER.bullets)),
+    (Repetition(), reference.repetition),
     (FINEWEB, lambda text: reference.fineweb(text, TERMINALS, 30)),
 ]
 
@@ -97,22 +97,15 @@ def test_prose_without_repeats_has_no_repeated_ngrams() -> None:
     assert all(value == 0.0 for value in row.to_pylist()[0].values())
 
 
-def test_ngram_sizes_are_settings_and_name_the_columns() -> None:
-    family = Repetition(top_ngrams=(1,), dup_ngrams=(3,))
-    row = family.compute(batch_of(["a b c x a b c a"]), {}).to_pylist()[0]
-    assert row["top_1_gram_char_share"] == np.float32(3 / 8)
-    assert row["dup_3_gram_char_share"] == np.float32(6 / 8)
-    assert row["later_3_gram_char_share"] == np.float32(3 / 8)
+def test_ngram_shares_are_of_the_characters_of_words() -> None:
+    row = Repetition().compute(batch_of(["a b c d e x a b c d e a"]), {}).to_pylist()[0]
+    assert row["top_2_gram_char_share"] == np.float32(4 / 12)
+    assert row["dup_5_gram_char_share"] == np.float32(10 / 12)
+    assert row["later_5_gram_char_share"] == np.float32(5 / 12)
 
 
-def test_other_stop_words_and_bullets_can_be_asked_for() -> None:
-    family = GopherQuality(stop_words=("Der", "und", "über"), bullets="~")
-    row = family.compute(batch_of(["der Hund und DER Hof\n~ über"]), {}).to_pylist()[0]
-    assert (row["stop_words_distinct"], row["stop_words_counted"]) == (3, 4)
+def test_other_bullets_can_be_asked_for() -> None:
+    row = GopherQuality(bullets="~").compute(batch_of(["- a\n~ b"]), {}).to_pylist()[0]
     assert row["bullet_line_share"] == 0.5
-
-
-def test_no_stop_words_and_no_bullets_count_nothing() -> None:
-    family = GopherQuality(stop_words=(), bullets="")
-    row = family.compute(batch_of(["the - end\n- the"]), {}).to_pylist()[0]
-    assert (row["stop_words_counted"], row["bullet_line_share"]) == (0, 0.0)
+    row = GopherQuality(bullets="").compute(batch_of(["- a\n~ b"]), {}).to_pylist()[0]
+    assert row["bullet_line_share"] == 0.0

@@ -2,9 +2,8 @@
 
 import pytest
 
-from corpus_assets.signals import SignalFamily
 from corpus_assets.signals.bad_words import BadWords
-from corpus_assets.signals.base import WordBreaks
+from corpus_assets.signals.base import CountsWords
 from corpus_assets.signals.published.c4_lines import C4Lines
 from corpus_assets.signals.published.datatrove import DatatroveFineWeb, DatatroveGopher
 from corpus_assets.signals.published.dolma import Dolma
@@ -12,6 +11,7 @@ from corpus_assets.signals.published.fineweb import FineWeb
 from corpus_assets.signals.published.gopher import GopherQuality
 from corpus_assets.signals.published.redpajama import RedPajama
 from corpus_assets.signals.repetition import Repetition
+from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stop_words import StopWords
 from corpus_assets_tests.signals.test_statistics import batch_of
 from corpus_assets_tests.text.test_segment import TEXTS, random_texts, words_of
@@ -20,16 +20,16 @@ PAGE = "\n".join(text for text in TEXTS if text)
 REAL = [PAGE, *TEXTS, f"{PAGE}\n{PAGE}"]
 RANDOM = random_texts(seed=3, n=200)
 STOPS = ("在", "は", "เป็น", "the")
-FAMILIES = [
-    GopherQuality(stop_words=STOPS),
+FAMILIES: list[CountsWords] = [
+    GopherQuality(),
     Repetition(),
     FineWeb(),
     Dolma(),
-    DatatroveGopher(stop_words=STOPS),
+    DatatroveGopher(),
     DatatroveFineWeb(),
     RedPajama(),
     StopWords(lists={"some": STOPS}),
-    C4Lines(min_words=3, max_word_chars=20, end_marks=""),
+    C4Lines(min_words=3, end_marks=""),
     BadWords(words=("坏",)),
 ]
 # Columns in which white space counts: characters of lines and of the text, ends of sentences.
@@ -40,7 +40,7 @@ COUNT_SPACES = (
 OF_WORDS = ("top_", "dup_5", "dup_6", "dup_7", "dup_8", "dup_9", "dup_10", "later_")
 
 
-def columns_of_words(family: SignalFamily) -> list[str]:
+def columns_of_words(family: CountsWords) -> list[str]:
     names = list(family.columns())
     if family.family == "repetition":
         return [name for name in names if name.startswith(OF_WORDS)]
@@ -52,11 +52,10 @@ def spaced(text: str) -> str:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.family)
-def test_segmented_words_count_as_if_spaces_stood_between_them(family: SignalFamily) -> None:
+def test_segmented_words_count_as_if_spaces_stood_between_them(family: CountsWords) -> None:
     # RedPajama takes ASCII punctuation out first, which joins what a space would keep apart.
     pages = REAL if family.family == "redpajama" else REAL + RANDOM
-    kinds = ("segmented", "white_space")
-    segmented, white_space = (family.model_copy(update={"word_breaks": kind}) for kind in kinds)
+    segmented, white_space = (family.with_words(kind) for kind in ("segmented", "white_space"))
     found = segmented.compute(batch_of(list(pages)), {})
     wanted = white_space.compute(batch_of([spaced(page) for page in pages]), {})
     names = columns_of_words(family)
@@ -69,8 +68,7 @@ def test_segmented_words_count_as_if_spaces_stood_between_them(family: SignalFam
 
 
 def test_whose_words_are_counted_is_part_of_what_a_signal_is() -> None:
-    for family in FAMILIES:
-        assert isinstance(family, WordBreaks)
-    spaces = GopherQuality(word_breaks="white_space").identity()
-    assert "segmenter" not in spaces
-    assert GopherQuality(word_breaks="segmented").identity()["segmenter"] == "ICU 78.3/2"
+    (spaced,) = SignalSettings(families=(GopherQuality(),)).families
+    (taken_apart,) = SignalSettings(word_breaks="segmented", families=(GopherQuality(),)).families
+    assert "segmenter" not in spaced.identity()
+    assert taken_apart.identity()["segmenter"] == "ICU 78.3/2"

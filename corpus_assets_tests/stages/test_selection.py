@@ -548,43 +548,27 @@ tiers: {signal: quality_score, names: [high, mid, low], bounds: [0.7, 0.4], defa
     assert [row["tier"] for row in decided] == ["high", "high", "mid", "mid", "low"]
 
 
-DOMAIN_RULE = """
+LANGUAGE_RULE = """
 rules:
   - name: words
     signal: n_words
     min: 50
     max: 1000
     languages: {de: {min: 40}, fr: {min: 30, max: 500}}
-    domain_bounds:
-      books: {min: 10}
-      code: {max: 200, languages: {de: {min: 5}, en: {max: 100}}}
 """
 
 
 @pytest.mark.parametrize(
-    ("domain", "language", "low", "high"),
-    [
-        ("web", "en", 50, 1000),
-        ("web", None, 50, 1000),
-        ("web", "de", 40, 1000),
-        ("web", "fr", 30, 500),
-        ("books", "en", 10, 1000),
-        ("books", "fr", 10, 500),  # its domain says min, its language says max
-        ("code", "fr", 30, 200),
-        ("code", "de", 5, 200),
-        ("code", "en", 50, 100),
-    ],
+    ("language", "low", "high"),
+    [("en", 50, 1000), (None, 50, 1000), ("de", 40, 1000), ("fr", 30, 500)],
 )
-def test_the_closest_bound_holds_domain_before_language(
-    domain: str, language: str | None, low: int, high: int
+def test_each_end_is_that_of_the_language_or_of_the_rule(
+    language: str | None, low: int, high: int
 ) -> None:
-    rows = [
-        {"domain": domain, "language": language, "n_words": n}
-        for n in (low - 1, low, high, high + 1)
-    ]
+    rows = [{"language": language, "n_words": n} for n in (low - 1, low, high, high + 1)]
     # Others stand beside them, so that one table holds several bounds.
-    rows += [{"domain": d, "language": lang} for d in ("web", "code") for lang in ("en", "de", "")]
-    kept = [row["kept"] for row in decide(*rows, recipe=DOMAIN_RULE)]
+    rows += [{"language": lang} for lang in ("en", "de", "")]
+    kept = [row["kept"] for row in decide(*rows, recipe=LANGUAGE_RULE)]
     assert kept[:4] == [False, True, True, False]
 
 

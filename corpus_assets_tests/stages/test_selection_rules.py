@@ -128,11 +128,8 @@ def test_asking_for_languages_without_a_language_signal_is_refused(recipe: str) 
         settings(recipe).check({"n_words": pa.int64()})
 
 
-def test_cutoffs_take_the_domains_of_their_rules_unless_they_have_their_own() -> None:
+def test_cutoffs_take_the_domains_of_their_rules() -> None:
     recipe = yaml.safe_load(RECIPE)
     assert settings().domains_of_cutoff("quality") == ("web",)
-    recipe["cutoffs"]["quality"]["domains"] = ["books"]
-    assert settings(yaml.safe_dump(recipe)).domains_of_cutoff("quality") == ("books",)
-    del recipe["cutoffs"]["quality"]["domains"]
     recipe["rules"].append({"name": "any", "signal": "quality_score", "cutoff": "quality"})
     assert settings(yaml.safe_dump(recipe)).domains_of_cutoff("quality") is None

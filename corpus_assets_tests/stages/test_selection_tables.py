@@ -45,7 +45,7 @@ def languages(recipe: Recipe) -> dict[str, Any]:
 def test_a_table_fills_the_languages_and_what_the_rule_says_itself_wins(tmp_path: Path) -> None:
     recipe = load_recipe(written(tmp_path))
     assert languages(recipe) == {"de": (3.1, 12.0), "fr": (2.9, None), "it": (4.0, None)}
-    assert recipe.selection.rules[0].bounds_for("web", "fr").max == 10
+    assert recipe.selection.rules[0].bounds_for("fr").max == 10
 
 
 def test_the_table_is_part_of_the_identity_and_the_file_is_not(tmp_path: Path) -> None:
@@ -76,13 +76,9 @@ def test_the_table_is_part_of_the_identity_and_the_file_is_not(tmp_path: Path) -
 )
 def test_json_yaml_and_csv_say_the_same(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
-    raw: dict[str, Any] = {
-        "selection": {"rules": [{"name": "r", "domain_bounds": {"web": {"languages_from": name}}}]}
-    }
+    raw: dict[str, Any] = {"selection": {"rules": [{"name": "r", "languages_from": name}]}}
     read_language_tables(raw, tmp_path)
-    assert raw["selection"]["rules"][0]["domain_bounds"]["web"] == {
-        "languages": {"de": {"min": 3.1}, "fr": {"max": 11.0}}
-    }
+    assert raw["selection"]["rules"][0]["languages"] == {"de": {"min": 3.1}, "fr": {"max": 11.0}}
 
 
 @pytest.mark.parametrize(

@@ -246,7 +246,7 @@ def test_a_sound_tokenizer_stays_so_under_every_rule() -> None:
 def test_kinds_that_some_domain_keeps_fail_no_token() -> None:
     data = learned([*TEXTS, "write to jane@example.org " * 9], split_pattern=r"\s+|\S+")
     report = audit(data, training=Training(TEXTS, ("latin",), 128))
-    kept = ScrubSettings(by_domain={"code": {"emails": "leave"}})
+    kept = ScrubSettings(by_domain={"code": {"email": "leave"}})
     bounds = AuditSettings(max_unused_share=1)
     assert judged(report, data, bounds, kept, {"web", "code"})["passed"]
     assert not judged(report, data, bounds, kept, {"web"})["passed"]

@@ -41,7 +41,7 @@ RECIPE: dict[str, Any] = {
         ]
     },
     "tokenizer": {"train": {"vocab_size": 400, "special_slots": 4}},
-    "shards": {"pack": {"seq_len": 64}, "tokens_per_shard": 4096},
+    "shards": {"seq_len": 64, "tokens_per_shard": 4096},
     "mixture": {"domains": {"web": 1, "books": 3}, "tiers": {"all": 1}, "max_epochs": 100},
 }
 SECRETS = {

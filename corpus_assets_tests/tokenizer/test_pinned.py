@@ -19,8 +19,8 @@ def test_the_audit_of_a_pinned_tokenizer_is_the_same_when_its_file_is_gone(place
     content = train_tokenizer([prose("kept", i) for i in range(20)], settings)
     place.source("tokenizer.json").write_bytes(content)
     recipe = yaml.safe_load(place.recipe.read_text("utf-8"))
-    pinned = {"pinned": "tokenizer.json", "sha256": hashlib.sha256(content).hexdigest()}
-    recipe["tokenizer"] = pinned | {"sample": recipe["tokenizer"]["sample"]}
+    pinned = {"path": "tokenizer.json", "sha256": hashlib.sha256(content).hexdigest()}
+    recipe["tokenizer"] = {"pinned": pinned, "sample": recipe["tokenizer"]["sample"]}
     place.recipe.write_text(yaml.safe_dump(recipe), "utf-8")
     home = Home.resolve(str(place.home))
     with open_session(str(place.recipe), home) as session:

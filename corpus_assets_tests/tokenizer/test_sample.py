@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from corpus_assets.tokenizer import sample
 from corpus_assets.tokenizer.sample import (
     PLACES,
     Ints,
@@ -46,7 +47,7 @@ class Corpus:
 
     def places(self, setting: TokenizerSample) -> dict[str, Ints]:
         return {
-            domain: places(found, languages, domain, setting, SEED)
+            domain: places(found, languages, setting, SEED)
             for domain, (found, _, languages) in self.documents.items()
         }
 
@@ -55,8 +56,13 @@ class Corpus:
         for domain, at in self.places(setting).items():
             lengths = self.documents[domain][1]
             for rows in np.array_split(np.arange(len(at)), parts):
-                tables.append((domain, amounts(at[rows], lengths[rows], setting)))
+                tables.append((domain, amounts(at[rows], lengths[rows])))
         return draw(tables[::-1] if back else tables, setting, setting.weights({}))
+
+
+@pytest.fixture
+def nothing_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sample, "HELD_OUT", 0.0)
 
 
 def chars(drawn: dict[str, Any]) -> dict[str, int]:
@@ -73,9 +79,11 @@ def chars(drawn: dict[str, Any]) -> dict[str, int]:
 def test_no_document_is_on_both_sides_and_the_sample_is_bounded(
     seed: int, sizes: dict[str, int], room: int, held_out: float
 ) -> None:
-    setting = TokenizerSample(max_chars=room, held_out=held_out)
+    setting = TokenizerSample(max_chars=room)
     corpus = Corpus(seed, sizes)
-    drawn = corpus.draw(setting)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sample, "HELD_OUT", held_out)
+        drawn = corpus.draw(setting)
     at = corpus.places(setting)
     there: dict[str, int] = {}
     taken: dict[str, int] = {}
@@ -101,19 +109,21 @@ def test_neither_the_order_of_files_nor_how_they_are_cut_matters() -> None:
     assert corpus.draw(setting) == corpus.draw(setting, parts=17, back=True)
 
 
+@pytest.mark.usefixtures("nothing_held_out")
 def test_a_bounded_sample_takes_the_same_share_of_every_domain() -> None:
     corpus = Corpus(2, {"web": 4000, "code": 1000})
-    everything = chars(corpus.draw(TokenizerSample(held_out=0)))
-    half = chars(corpus.draw(TokenizerSample(held_out=0, max_chars=sum(everything.values()) // 2)))
+    everything = chars(corpus.draw(TokenizerSample()))
+    half = chars(corpus.draw(TokenizerSample(max_chars=sum(everything.values()) // 2)))
     for domain in everything:
         assert half[domain] / everything[domain] == pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.usefixtures("nothing_held_out")
 def test_proportions_lift_a_rare_domain_and_what_it_lacks_goes_to_the_others() -> None:
     corpus = Corpus(3, {"web": 4000, "code": 1000, "math": 50})
-    there = chars(corpus.draw(TokenizerSample(held_out=0)))
+    there = chars(corpus.draw(TokenizerSample()))
     setting = TokenizerSample(
-        held_out=0, max_chars=2_000_000, proportions={"web": 0.5, "code": 0.25, "math": 0.25}
+        max_chars=2_000_000, proportions={"web": 0.5, "code": 0.25, "math": 0.25}
     )
     found = chars(corpus.draw(setting))
     assert found["math"] == there["math"] < 500_000
@@ -140,9 +150,10 @@ def test_a_domain_with_proportion_0_is_left_out_even_where_it_fits() -> None:
     assert drawn["web"]["documents"] == 49
 
 
+@pytest.mark.usefixtures("nothing_held_out")
 @pytest.mark.parametrize("room", [10**9, 500_000])
 def test_shares_of_languages_hold_whether_or_not_the_sample_is_bounded(room: int) -> None:
-    setting = TokenizerSample(language_shares={"en": 0.1}, max_chars=room, held_out=0)
+    setting = TokenizerSample(language_shares={"en": 0.1}, max_chars=room)
     corpus = Corpus(5, {"web": 20_000})
     trained, _ = sides(corpus.places(setting)["web"], corpus.draw(setting)["web"])
     languages = np.array(corpus.documents["web"][2])
@@ -153,30 +164,32 @@ def test_shares_of_languages_hold_whether_or_not_the_sample_is_bounded(room: int
 
 def test_languages_that_are_not_named_are_left_out_and_unknown_ones_too() -> None:
     setting = TokenizerSample(languages=("de",))
-    found = places(ids("web", 4), ["en", "de", None, "de"], "web", setting, SEED)
+    found = places(ids("web", 4), ["en", "de", None, "de"], setting, SEED)
     assert (found >= 0).tolist() == [False, True, False, True]
 
 
 def test_places_depend_on_the_document_and_the_seed_alone() -> None:
-    setting = TokenizerSample(shares={"web": 0.5})
+    setting = TokenizerSample(language_shares={"en": 0.5})
     some = ids("web", 200)
-    unknown = [None] * 200
-    at = places(some, unknown, "web", setting, SEED)
-    assert places(some[::-1], unknown, "web", setting, SEED).tolist() == at[::-1].tolist()
-    assert places(some, unknown, "web", setting, SEED + 1).tolist() != at.tolist()
+    english = ["en"] * 200
+    at = places(some, english, setting, SEED)
+    assert places(some[::-1], english, setting, SEED).tolist() == at[::-1].tolist()
+    assert places(some, english, setting, SEED + 1).tolist() != at.tolist()
     assert at.max() < PLACES
     assert 0.35 < (at >= 0).mean() < 0.65
 
 
-def test_a_document_counts_only_as_far_as_it_is_taken() -> None:
-    setting = TokenizerSample(max_document_chars=100, held_out=0)
-    at = places(ids("web", 2), [None, None], "web", setting, SEED)
-    assert sum(amounts(at, np.array([50, 10_000]), setting)["chars"].to_pylist()) == 150
+def test_a_document_counts_only_as_far_as_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sample, "MAX_DOCUMENT_CHARS", 100)
+    at = places(ids("web", 2), [None, None], TokenizerSample(), SEED)
+    assert sum(amounts(at, np.array([50, 10_000]))["chars"].to_pylist()) == 150
 
 
-def test_held_out_text_is_bounded_as_well() -> None:
+def test_held_out_text_is_bounded_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sample, "HELD_OUT", 0.4)
+    monkeypatch.setattr(sample, "HELD_OUT_CHARS", 100_000)
     corpus = Corpus(6, {"web": 3000, "code": 3000})
-    drawn = corpus.draw(TokenizerSample(held_out=0.4, held_out_chars=100_000))
+    drawn = corpus.draw(TokenizerSample())
     for row in drawn.values():
         assert 40_000 < row["held_out_chars"] <= 50_000
 
@@ -209,7 +222,7 @@ def test_room_is_divided_without_waste_and_nobody_gets_more_than_it_has(
 @pytest.mark.parametrize(
     ("sample", "message"),
     [
-        ({"shares": {"wbe": 1}}, r"shares\.wbe: no source has this domain; known: code, web"),
+        ({"proportions": {"wbe": 1}}, r"proportions\.wbe: no source has this domain; known: code"),
         ({"proportions": {"web": 1}}, "proportions: domain code has a source and no proportion"),
         ({"proportions": {"web": 1, "code": 1, "x": 1}}, r"proportions\.x: no source"),
     ],
@@ -221,7 +234,7 @@ def test_names_of_domains_that_do_not_fit_the_sources_are_refused(
         TokenizerSample(**sample).check_domains({"web", "code"})
 
 
-@pytest.mark.parametrize("wrong", [{"held_out": 0.5}, {"max_chars": 0}, {"proportions": {"a": -1}}])
+@pytest.mark.parametrize("wrong", [{"max_chars": 0}, {"proportions": {"a": -1}}])
 def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         TokenizerSample(**wrong)

@@ -30,7 +30,6 @@ RULES = (
         "min": 1000,
         "max": 8000,
         "languages": {"de": {"min": 700}, "fr": {"min": 4000, "max": 7000}, "it": {"min": 5}},
-        "domain_bounds": {"books": {"min": 500, "languages": {"de": {"max": 6000}}}},
     },
 )
 
@@ -64,7 +63,7 @@ def test_every_place_of_every_threshold_counts_what_the_rules_keep_there(seed: i
     kept = ~failed.any(axis=0)
     sample = Sample(columns, chars, kept, pa.array(alone, pa.string()), columns.n)
     moved = [(k, one) for k, rule in enumerate(settings.rules) for one in thresholds(rule)]
-    assert len(moved) == 5 + 8
+    assert len(moved) == 5 + 6
     nobody = [one for _, one in moved if not _counted(sample, one, sample.held_to(one))]
     assert [one.language for one in nobody] == ["it"]
     for k, one in moved:
@@ -82,16 +81,10 @@ def test_every_place_of_every_threshold_counts_what_the_rules_keep_there(seed: i
 
 def moved_to(one: Threshold, value: float) -> Rule:
     """Return the rule with one of its thresholds at another place."""
-    around = one.rule if one.domain is None else one.rule.domain_bounds[one.domain]
-    inner = around if one.language is None else around.languages[one.language]
-    inner = inner.model_copy(update={one.end: value})
-    if one.language is not None:
-        inner = around.model_copy(update={"languages": {**around.languages, one.language: inner}})
-    if one.domain is not None:
-        bounds = {**one.rule.domain_bounds, one.domain: inner}
-        return one.rule.model_copy(update={"domain_bounds": bounds})
-    assert isinstance(inner, Rule)
-    return inner
+    if one.language is None:
+        return one.rule.model_copy(update={one.end: value})
+    own = one.rule.languages[one.language].model_copy(update={one.end: value})
+    return one.rule.model_copy(update={"languages": {**one.rule.languages, one.language: own}})
 
 
 def test_of_many_bounds_those_are_counted_that_most_documents_are_held_to() -> None:

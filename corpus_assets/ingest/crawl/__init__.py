@@ -3,14 +3,13 @@
 from corpus_assets.ingest.crawl.index import read_indexed
 from corpus_assets.ingest.crawl.index_pins import pin_indexes
 from corpus_assets.ingest.crawl.layout import CrawlPlace, OnProgress, choose, robots_path
-from corpus_assets.ingest.crawl.settings import CrawlSettings, IndexSettings, Take
+from corpus_assets.ingest.crawl.settings import CrawlSettings, IndexSettings
 
 __all__ = [
     "CrawlPlace",
     "CrawlSettings",
     "IndexSettings",
     "OnProgress",
-    "Take",
     "choose",
     "pin_indexes",
     "read_indexed",

@@ -6,8 +6,8 @@ Each of the others is a record too, with its place and address from the index an
 
 | reason | what the index says |
 |---|---|
-| `index_http_status` | not one of `documents.gates.http_statuses` |
-| `index_content_type` | not one of `documents.gates.content_types` |
+| `index_http_status` | not a success |
+| `index_content_type` | not a kind of page we extract |
 | `index_language` | none of the languages in `crawl.index.languages` |
 | `index_truncated` | the crawler cut the payload off, and `crawl.index.truncated` is `skip` |
 
@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.crawl.settings import IndexSettings
 from corpus_assets.ingest.formats import read_warc
-from corpus_assets.ingest.gates import GateSettings
+from corpus_assets.ingest.gates import CONTENT_TYPES, HTTP_STATUSES, GateSettings
 from corpus_assets.ingest.records import RawRecord, damaged
 
 NEAR_BYTES = 1 << 16  # a gap so small is cheaper to read than to ask past
@@ -109,7 +109,7 @@ def read_indexed(
     """Every capture that the index knows of a file: those worth it read, the others told."""
     kept: list[tuple[int, int]] = []
     for row in rows.to_pylist():
-        ruled_out = rule_out(row, settings, gates)
+        ruled_out = rule_out(row, settings)
         if ruled_out is None:
             kept.append((row["offset"], row["length"]))
             continue
@@ -144,15 +144,13 @@ def read_indexed(
         )
 
 
-def rule_out(
-    row: dict[str, object], settings: IndexSettings, gates: GateSettings
-) -> tuple[str, str] | None:
+def rule_out(row: dict[str, object], settings: IndexSettings) -> tuple[str, str] | None:
     """Reason and detail where no rule could keep a capture; None where one could."""
     status = row["http_status"]
-    if status is not None and status not in gates.http_statuses:
+    if status is not None and status not in HTTP_STATUSES:
         return "index_http_status", str(status)
     declared = str(row["content_type"] or "").partition(";")[0].strip().lower()[:100]
-    if declared and declared not in gates.content_types:
+    if declared and declared not in CONTENT_TYPES:
         return "index_content_type", declared
     languages = str(row["languages"] or "")
     wanted = settings.languages

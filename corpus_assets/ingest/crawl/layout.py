@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import math
 import re
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +17,6 @@ from corpus_assets.ingest.crawl.settings import (
     COMMON_CRAWL_LIST,
     CRAWL_NAME,
     CrawlSettings,
-    Take,
 )
 from corpus_assets.ingest.fetch import Fetcher, Stat, is_remote, pin_file, shown
 from corpus_assets.ingest.records import SourceFile, file_sha256
@@ -66,12 +64,10 @@ class CrawlPlace:
         On S3 and in a folder these are all folders beside the crawls, such as CC-NEWS, and a
         list may name a crawl before its files are there. `problem_of` and `paths` tell.
         """
-        listed = self.settings.list_url
-        if listed is None and self.base == COMMON_CRAWL:
-            listed = COMMON_CRAWL_LIST
-        if listed is None and not self.base.startswith(("https://", "http://")):
+        if not self.base.startswith(("https://", "http://")):
             return sorted(name for name in self._folders() if CRAWL_NAME.fullmatch(name))
-        where = listed or self.address("collinfo.json")
+        is_public = self.base == COMMON_CRAWL
+        where = COMMON_CRAWL_LIST if is_public else self.address("collinfo.json")
         return _crawl_names(self.fetcher.read(where, MAX_LIST_BYTES), where)
 
     def problem_of(self, crawl: str, listed: str) -> str | None:
@@ -102,7 +98,7 @@ class CrawlPlace:
         known = self._stats_by_folder(paths)
         done = 0
         files: list[SourceFile] = []
-        with ThreadPoolExecutor(self.settings.connections) as pool:
+        with ThreadPoolExecutor(self.fetcher.settings.connections) as pool:
             for path, stat in zip(
                 paths, pool.map(lambda p: known.get(p) or self._stat(p), paths), strict=True
             ):
@@ -144,18 +140,14 @@ class CrawlPlace:
         return [path.name for path in folder.iterdir() if path.is_dir()]
 
 
-def choose(paths: Sequence[str], take: Take, seed: int) -> list[str]:
-    """Return the files to take, in an order that depends on the seed and each path alone.
+def choose(paths: Sequence[str], files: int | None, seed: int) -> list[str]:
+    """Return so many files, or all, in an order that depends on the seed and each path alone.
 
     So a larger number contains the smaller, and a file keeps its place when there are more.
     """
     key = f"crawl-files/{seed}".encode()
     ranked = sorted(set(paths), key=lambda path: (keyed_hash(key, path.encode()), path))
-    if take.files is not None:
-        return ranked[: take.files]
-    if take.share is not None:
-        return ranked[: max(1, math.ceil(take.share * len(ranked) - 1e-9))]
-    return ranked
+    return ranked[:files]
 
 
 def robots_path(path: str) -> str:
@@ -209,6 +201,6 @@ def _crawl_names(data: bytes, where: str) -> list[str]:
         names = [str(entry["id"]) for entry in cast(list[dict[str, object]], listed)]
     except (ValueError, KeyError, TypeError) as error:
         raise SourceError(
-            f"{shown(where)}: is not a list of crawls (collinfo.json); correct `crawl.list_url`"
+            f"{shown(where)}: is not a list of crawls (collinfo.json); correct `crawl.base`"
         ) from error
     return sorted({name for name in names if CRAWL_NAME.fullmatch(name)})

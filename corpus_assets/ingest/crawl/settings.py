@@ -1,33 +1,19 @@
-"""What a recipe says of a crawl: which files of it, from where, and how fast.
+"""What a recipe says of a crawl: which files of it, and from where.
 
-Which files is identity; where they lie, how they are fetched and whether new crawls are looked
-for is not.
+Which files is identity; where they lie and whether new crawls are looked for is not.
 """
 
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from corpus_assets.core.identity import Settings
-from corpus_assets.ingest.fetch import FetchSettings
 
 COMMON_CRAWL = "https://data.commoncrawl.org/"
 COMMON_CRAWL_LIST = "https://index.commoncrawl.org/collinfo.json"
+Files = Annotated[int, Field(ge=1)]
 CRAWL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-
-
-class Take(Settings):
-    """How much of a crawl is taken: so many files, or a share of them; neither: all."""
-
-    files: int | None = Field(default=None, ge=1, description="number of files")
-    share: float | None = Field(default=None, gt=0, le=1, description="share of the files")
-
-    @model_validator(mode="after")
-    def _one_way(self) -> "Take":
-        if self.files is not None and self.share is not None:
-            raise ValueError("say `files` or `share`, not both")
-        return self
 
 
 class IndexSettings(Settings):
@@ -51,35 +37,27 @@ class IndexSettings(Settings):
         return self.model_dump(mode="json", exclude={"location"})
 
 
-class CrawlSettings(FetchSettings):
+class CrawlSettings(Settings):
     """A crawl in Common Crawl's layout, on its own servers or anywhere else."""
 
     base: str = Field(
         default=COMMON_CRAWL,
         description="https://, s3://bucket/ or a folder with `crawl-data/` in it",
     )
-    list_url: str | None = Field(
-        default=None, description="the list of crawls (collinfo.json); null: found by `base`"
+    files: Files | None = Field(
+        default=None, description="files of each crawl; more contain fewer; null: all"
     )
-    kind: Literal["warc", "wet"] = Field(default="warc", description="pages, or their plain text")
-    files: int | None = Field(
-        default=None, ge=1, description="files of each crawl; more contain fewer; null: all"
-    )
-    share: float | None = Field(
-        default=None, gt=0, le=1, description="share of each crawl's files, instead of `files`"
-    )
-    take: dict[str, Take] = Field(
-        default={}, description="snapshot -> how much of it, where it is not as above"
+    files_of: dict[str, Files] = Field(
+        default={}, description="snapshot -> number of its files, where it is not as above"
     )
     robots: bool = Field(default=False, description="pin the robots.txt records of these files too")
     index: IndexSettings | None = Field(
         default=None, description="use the columnar URL index; `true` for its defaults"
     )
-    follow: Literal["none", "new"] = Field(
-        default="none", description="`new`: the weekly schedule adds crawls as they appear"
-    )
-    after: str | None = Field(
-        default=None, description="follow only crawls whose name sorts behind this one"
+    follow_after: str | None = Field(
+        default=None,
+        description="a crawl: the weekly schedule adds those that appear after it and after the "
+        "newest of the source; null: it adds none",
     )
 
     @field_validator("index", mode="before")
@@ -94,19 +72,11 @@ class CrawlSettings(FetchSettings):
             raise ValueError("an address without user, query and fragment, ending in /")
         return value if value.endswith("/") else f"{value}/"
 
-    @model_validator(mode="after")
-    def _consistent(self) -> "CrawlSettings":
-        if self.files is not None and self.share is not None:
-            raise ValueError("say `files` or `share`, not both")
-        if self.index is not None and self.kind != "warc":
-            raise ValueError("index: the columnar index is about WARC files; leave it out for wet")
-        return self
-
     def identity(self) -> dict[str, Any]:
-        body = self.model_dump(mode="json", include={"kind", "files", "share", "take", "robots"})
+        body = self.model_dump(mode="json", include={"files", "files_of", "robots"})
         body["index"] = None if self.index is None else self.index.identity()
         return body
 
-    def take_of(self, snapshot: str) -> Take:
-        """How much of a snapshot is taken."""
-        return self.take.get(snapshot) or Take(files=self.files, share=self.share)
+    def number_of_files(self, snapshot: str) -> int | None:
+        """How many files of a snapshot are used; None: all."""
+        return self.files_of.get(snapshot, self.files)

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings, file_digest, is_absent
+from corpus_assets.core.model_choice import Model
 from corpus_assets.ingest.extract.page_worker import (
     PageResult,
     WorkerSpec,
@@ -23,6 +24,8 @@ from corpus_assets.ingest.extract.page_worker import (
 )
 from corpus_assets.ingest.extractors.engines import engine_version
 from pageblocks import PAGE_TYPES_VERSION, normalise
+
+MAX_MEMORY_MB = 1024  # that the extracting process may hold
 
 
 class ExtractionSettings(Settings):
@@ -37,7 +40,6 @@ class ExtractionSettings(Settings):
 
     engine: Literal["trafilatura", "resiliparse", "blocks"] = "trafilatura"
     mode: Literal["fast", "precision"] = "fast"
-    include_tables: bool = True
     include_comments: bool = False
     min_chance: float | None = Field(
         default=None,
@@ -53,14 +55,10 @@ class ExtractionSettings(Settings):
         description="`markdown` has headings, lists, quotes, tables and fenced code as such; "
         "blocks only",
     )
-    model: str | None = Field(
+    model: Model | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="a model of your own for blocks (`corpus extraction train`), as a path from "
-        "the recipe; `model_sha256` must be given",
-    )
-    model_sha256: str | None = Field(
-        default=None, exclude_if=is_absent, description="SHA-256 of the file `model`"
+        description="a model of your own for blocks (`corpus extraction train`)",
     )
     page_type: bool = Field(
         default=False,
@@ -71,9 +69,6 @@ class ExtractionSettings(Settings):
     max_seconds: int = Field(
         default=20, ge=1, description="CPU seconds a page may take, in two tries"
     )
-    max_memory_mb: int = Field(
-        default=1024, ge=64, description="memory the extracting process may hold"
-    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -81,9 +76,7 @@ class ExtractionSettings(Settings):
             raise ValueError("blocks has no include_comments: leave it out, or use another engine")
         if self.format == "markdown" and self.engine != "blocks":
             raise ValueError("`format: markdown` is for `engine: blocks`")
-        if self.model is not None and self.model_sha256 is None:
-            raise ValueError("a model by path needs its `model_sha256`")
-        if self.model_sha256 is not None and self.engine != "blocks":
+        if self.model is not None and self.engine != "blocks":
             raise ValueError("a model is for blocks: set `engine: blocks`")
         if self.min_chance is not None and self.engine != "blocks":
             raise ValueError("min_chance is for blocks: set `engine: blocks` or leave it out")
@@ -94,14 +87,13 @@ class Extractor:
     """The extractor of one part. Pages of all parts of a process go through one child."""
 
     def __init__(self, settings: ExtractionSettings, model: Path | None = None) -> None:
-        """`model` is the file of the model that settings name by digest, where they do."""
-        extractor_version(settings)  # a missing package is said now
-        if settings.model_sha256 is not None and (
-            model is None or file_digest(model) != settings.model_sha256
-        ):
-            raise ModelError(f"extraction needs the model {settings.model_sha256}, not {model}")
+        """`model` is the file of the model that settings name, where they do."""
+        wanted, found = settings.model, file_digest(model) if model is not None else None
+        extractor_version(settings, found)  # a missing package is said now
+        if wanted is not None and (found is None or wanted.sha256 not in (None, found)):
+            raise ModelError(f"extraction needs the model {wanted.sha256 or wanted}, not {model}")
         options = json.dumps(engine_options(settings, model), sort_keys=True)
-        self._spec = WorkerSpec(options, settings.max_seconds, settings.max_memory_mb)
+        self._spec = WorkerSpec(options, settings.max_seconds, MAX_MEMORY_MB)
         self.cpu_seconds = 0.0  # spent elsewhere
 
     def extract_all(self, pages: Sequence[bytes]) -> list[PageResult]:
@@ -122,11 +114,13 @@ class Extractor:
 
 def engine_options(settings: ExtractionSettings, model: Path | None = None) -> dict[str, Any]:
     """Return what the engine has to know; the limits are not its business."""
-    options = settings.model_dump(mode="json", exclude={"max_seconds", "max_memory_mb", "model"})
+    options = settings.model_dump(mode="json", exclude={"max_seconds", "model"})
+    options["include_tables"] = True
     return options if model is None else options | {"model": str(model)}
 
 
-def extractor_version(settings: ExtractionSettings) -> str:
-    """Package and release that the text comes from: identity, as settings are."""
-    engine = engine_version(settings.engine, settings.model_sha256)
+def extractor_version(settings: ExtractionSettings, model_sha256: str | None = None) -> str:
+    """Package and release that the text comes from: identity, as settings are. Of a model that the
+    settings name: its digest."""
+    engine = engine_version(settings.engine, model_sha256)
     return f"{engine}, page types {PAGE_TYPES_VERSION}" if settings.page_type else engine

@@ -22,7 +22,7 @@ from corpus_assets.core.errors import AbsentSource, SourceError
 from corpus_assets.ingest.fetch.http import HttpTransport
 from corpus_assets.ingest.fetch.pace import Pace
 from corpus_assets.ingest.fetch.s3 import S3Transport
-from corpus_assets.ingest.fetch.settings import MIB, FetchSettings
+from corpus_assets.ingest.fetch.settings import CONNECTIONS, MIB, REQUESTS, FetchSettings
 from corpus_assets.ingest.fetch.transport import (
     Changed,
     Limits,
@@ -177,7 +177,7 @@ class Fetcher:
             self._paces[server] = Pace(
                 self.folder,
                 server,
-                self.settings.requests_per_second,
+                self.settings.requests_per_s,
                 self.settings.connections,
                 self._clock,
                 self._sleep,
@@ -245,5 +245,5 @@ def _final(url: str, error: Exception) -> SourceError:
 def _given_up(url: str, failures: int, trouble: Trouble) -> str:
     advice = ""
     if trouble.overload:
-        advice = "the server wants fewer requests: lower requests_per_second and connections; "
+        advice = f"the server wants fewer requests: lower {REQUESTS} and {CONNECTIONS}; "
     return f"{shown(url)}: given up after {failures} attempts ({trouble}); {advice}{AGAIN}"

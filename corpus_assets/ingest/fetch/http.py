@@ -28,6 +28,7 @@ from corpus_assets.ingest.fetch.http_answer import (
     failure,
     line_trouble,
 )
+from corpus_assets.ingest.fetch.settings import ALLOW_HTTP
 from corpus_assets.ingest.fetch.transport import (
     Limits,
     OneMore,
@@ -53,7 +54,7 @@ class HttpTransport:
         self._is_plain = base.startswith("http://")
         if self._is_plain and not allow_http and (is_public or not _is_loopback(host)):
             raise SourceError(
-                f"{shown(base)} is not encrypted; use https://, or set `allow_http: true`"
+                f"{shown(base)} is not encrypted; use https://, or set {ALLOW_HTTP}=1"
             )
         self._one_more = one_more
         self._base_host = host

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -41,18 +41,10 @@ class Reach:
     @classmethod
     def of(cls, params: dict[str, Any]) -> "Reach":
         """From the plain values that a task carries."""
-        settings = FetchSettings.model_validate(params["settings"])
-        return cls(settings, Path(params["home"]), params["base"])
+        return cls(FetchSettings(**params["settings"]), Path(params["home"]), params["base"])
 
     def params(self) -> dict[str, Any]:
-        settings = FetchSettings.model_validate(
-            {name: getattr(self.settings, name) for name in FetchSettings.model_fields}
-        )
-        return {
-            "settings": settings.model_dump(mode="json"),
-            "home": str(self.home),
-            "base": self.base,
-        }
+        return {"settings": asdict(self.settings), "home": str(self.home), "base": self.base}
 
     @property
     def cache(self) -> FileCache:
@@ -70,7 +62,7 @@ class Reach:
                 yield stream
             return
         with self.fetcher() as fetcher:
-            if self.settings.cache == "files":
+            if self.settings.cache_bytes:
                 with self.cache.open(file, fetcher) as (stream, sha256):
                     self.sha256[file.name] = sha256
                     yield stream

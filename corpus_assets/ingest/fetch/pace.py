@@ -4,7 +4,7 @@ Two files a server in a folder of the home, guarded by file locks, which the sys
 a process dies:
 
 - `*.turn` holds the time of the next free turn, and the time until which nobody asks. Whoever
-  wants to ask takes the first and moves it on by 1 / requests_per_second. A server that asks for
+  wants to ask takes the first and moves it on by 1 / requests_per_s. A server that asks for
   time moves both on for everybody, those included who have a turn and wait for it.
 - `*.line-N` is locked while connection N is in use.
 
@@ -34,7 +34,7 @@ class Pace:
         self,
         folder: Path | None,
         server: str,
-        requests_per_second: float,
+        requests_per_s: float,
         connections: int,
         clock: Callable[[], float],
         sleep: Callable[[float], None],
@@ -43,7 +43,7 @@ class Pace:
         name = re.sub(r"[^a-z0-9.-]", "_", server.lower())[:100]
         self._folder = folder
         self._name = name
-        self._between = 1.0 / requests_per_second
+        self._between = 1.0 / requests_per_s
         self._connections = connections
         self._clock = clock
         self._sleep = sleep

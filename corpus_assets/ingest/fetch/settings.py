@@ -1,33 +1,51 @@
-"""How remote files are fetched: how fast, how patiently, and whether copies are kept."""
+"""How remote files are fetched: how fast, how patiently, and whether copies are kept.
 
-from typing import Literal
+The environment says it and not the recipe, since none of it can change a byte. Tasks carry it, so
+that every machine of a build fetches as its driver was told.
+"""
 
-from pydantic import Field
+import os
+from dataclasses import dataclass
 
-from corpus_assets.core.identity import Settings
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import number
 
 MIB = 1 << 20
+GIB = 1 << 30
+
+REQUESTS = "CORPUS_FETCH_REQUESTS_PER_S"
+CONNECTIONS = "CORPUS_FETCH_CONNECTIONS"
+ATTEMPTS = "CORPUS_FETCH_ATTEMPTS"
+CACHE = "CORPUS_FETCH_CACHE_GIB"
+ALLOW_HTTP = "CORPUS_FETCH_ALLOW_HTTP"
 
 
-class FetchSettings(Settings):
-    """How remote files are fetched. None of it is identity: it cannot change a byte."""
+@dataclass(frozen=True)
+class FetchSettings:
+    requests_per_s: float = 4.0  # to one server, all processes of a machine with this home together
+    connections: int = 4  # open at once, counted likewise
+    attempts: int = 12  # failures a range may have
+    cache_bytes: int = 0  # of whole files kept in the home, the longest unused go first; 0: none is
+    allow_http: bool = False  # read from servers that are not encrypted
+    first_wait_s: float = 1.0  # bound of the first waiting time
+    max_wait_s: float = 60.0  # bound of all waiting times
+    timeout_s: float = 60.0  # longest time without a byte
+    range_bytes: int = 8 * MIB  # of one request
 
-    requests_per_second: float = Field(
-        default=4.0,
-        gt=0,
-        le=1000,
-        description="to one server, all processes of a machine with this home together",
-    )
-    connections: int = Field(default=4, ge=1, le=256, description="open at once, counted likewise")
-    cache: Literal["none", "files"] = Field(
-        default="none", description="`files`: keep whole files in the home for the next time"
-    )
-    cache_bytes: int = Field(
-        default=100 << 30, ge=1, description="the longest unused files go when there are more"
-    )
-    attempts: int = Field(default=12, ge=1, le=1000, description="failures a range may have")
-    first_wait_s: float = Field(default=1.0, ge=0, description="bound of the first waiting time")
-    max_wait_s: float = Field(default=60.0, ge=0, description="bound of all waiting times")
-    timeout_s: float = Field(default=60.0, gt=0, description="longest time without a byte")
-    range_bytes: int = Field(default=8 * MIB, ge=1 << 12, le=1 << 30, description="of one request")
-    allow_http: bool = Field(default=False, description="read from servers that are not encrypted")
+    @classmethod
+    def of_environment(cls) -> "FetchSettings":
+        """What an operator may have a reason to change."""
+        return cls(
+            requests_per_s=_at_least(0.001, REQUESTS, cls.requests_per_s, "requests"),
+            connections=int(_at_least(1, CONNECTIONS, cls.connections, "connections")),
+            attempts=int(_at_least(1, ATTEMPTS, cls.attempts, "attempts")),
+            cache_bytes=int(number(CACHE, 0, "GiB") * GIB),
+            allow_http=os.environ.get(ALLOW_HTTP, "").lower() in ("1", "true", "yes"),
+        )
+
+
+def _at_least(least: float, name: str, default: float, unit: str) -> float:
+    value = number(name, default, unit)
+    if value < least:
+        raise CorpusError(f"{name} is {value:g}; expected {least:g} or more {unit}")
+    return value

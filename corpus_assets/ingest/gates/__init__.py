@@ -1,16 +1,17 @@
 """Gates: cheap refusals before any expensive work, and the lists and licences they look at."""
 
-from corpus_assets.ingest.gates.ai_agents import read_ai_agents
 from corpus_assets.ingest.gates.categories import (
     CATEGORIES_VERSION,
     CATEGORY_FILES,
+    Categories,
     CategoryIndex,
-    CategoryLists,
     build_category_index,
 )
 from corpus_assets.ingest.gates.code import CodeSettings
 from corpus_assets.ingest.gates.code_languages import language_of
 from corpus_assets.ingest.gates.gates import (
+    CONTENT_TYPES,
+    HTTP_STATUSES,
     GateSettings,
     gate_licence,
     gate_page,
@@ -40,13 +41,15 @@ from corpus_assets.ingest.gates.url_lists import UrlLists
 __all__ = [
     "CATEGORIES_VERSION",
     "CATEGORY_FILES",
+    "CONTENT_TYPES",
+    "HTTP_STATUSES",
     "MAX_LICENCE_BYTES",
     "NOTHING_SAID",
     "OPTED_OUT",
     "TRAINING_DISALLOWED",
     "UNKNOWN_LICENCE",
+    "Categories",
     "CategoryIndex",
-    "CategoryLists",
     "CodeSettings",
     "GateSettings",
     "LanguageGate",
@@ -67,7 +70,6 @@ __all__ = [
     "media_type",
     "page_licence",
     "path_rules",
-    "read_ai_agents",
     "robots",
     "sample_counts",
     "site_index",

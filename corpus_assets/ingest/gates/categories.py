@@ -13,14 +13,14 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from corpus_assets.core.errors import CorruptArtifact, SourceError
-from corpus_assets.core.identity import Settings
 from corpus_assets.core.urls import Address, address_of, canonical_host
 
 CATEGORIES_VERSION = 3
@@ -28,21 +28,17 @@ CATEGORY_FILES = ("domains", "urls")
 MAX_PATH_PREFIXES = 32
 
 
-class CategoryLists(Settings):
-    """Categories of pages to leave out, from a folder of lists in UT1's layout."""
+def checked_category(name: str) -> str:
+    """Return the name of a category, by which pages are dropped; ValueError for what is no name."""
+    if not name or "/" in name or name.startswith("."):
+        raise ValueError(f"category {name!r}: write a plain name, such as adult")
+    return name
 
-    folder: str = Field(description="a folder with a folder for each category")
-    categories: tuple[str, ...] = Field(
-        min_length=1, max_length=255, description="names of folders in it, such as adult"
-    )
 
-    @field_validator("categories")
-    @classmethod
-    def _plain(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            if not name or "/" in name or name.startswith("."):
-                raise ValueError(f"category {name!r}: write the name of a folder")
-        return value
+Categories = Annotated[
+    dict[Annotated[str, AfterValidator(checked_category)], str], Field(max_length=255)
+]
+"""Categories of pages to leave out, each with its folder in UT1's layout."""
 
 
 def read_entries(path: Path) -> Iterator[str]:

@@ -23,6 +23,12 @@ from corpus_assets.ingest.records import Refusal
 
 MARKER_CHARS = 3000
 MARKER_LINES = 30
+MAX_LINE_CHARS = 1000
+MAX_MEAN_LINE_CHARS = 100
+MIN_ALPHANUMERIC_SHARE = 0.25  # of bytes; letters of other scripts count
+MAX_DATA_SHARE = 0.5  # characters in number lists and encoded bytes
+FREE_LINES = frozenset({"HTML", "JSON", "Markdown", "TeX", "XML", "reStructuredText", "YAML"})
+"""Languages whose lines and data may be as they like."""
 
 _GENERATED_NAMES = re.compile(
     r"(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|composer\.lock|"
@@ -57,7 +63,7 @@ _LETTERS = bytes(byte for byte in range(256) if byte > 127 or chr(byte).isalnum(
 
 
 class CodeSettings(Settings):
-    """Which source files are let in. Bounds on lines and letters hold for all but data formats."""
+    """Which source files are let in."""
 
     languages: tuple[str, ...] | None = Field(
         default=None, description="languages to keep, as named in `code_languages`; None: all known"
@@ -70,19 +76,6 @@ class CodeSettings(Settings):
         ),
         description="names of folders, or patterns for paths, that hold other projects' code",
     )  # fmt: skip
-    generated: bool = Field(default=True, description="drop files that a program wrote")
-    max_line_chars: int = Field(default=1000, ge=1, description="of the longest line")
-    max_mean_line_chars: int = Field(default=100, ge=1, description="of all lines")
-    min_alphanumeric_share: float = Field(
-        default=0.25, ge=0, le=1, description="of bytes; letters of other scripts count"
-    )
-    max_data_share: float = Field(
-        default=0.5, ge=0, le=1, description="characters in number lists and encoded bytes"
-    )
-    free_lines: tuple[str, ...] = Field(
-        default=("HTML", "JSON", "Markdown", "TeX", "XML", "reStructuredText", "YAML"),
-        description="languages whose lines and data may be as they like",
-    )
 
 
 def gate_path(path: str, settings: CodeSettings) -> Refusal | None:
@@ -90,7 +83,7 @@ def gate_path(path: str, settings: CodeSettings) -> Refusal | None:
     found = _vendored(settings.vendored).search(path)
     if found is not None:
         return Refusal("vendored_path", found[0].strip("/").partition("/")[0][:64])
-    if settings.generated and _GENERATED_NAMES.search(path):
+    if _GENERATED_NAMES.search(path):
         return Refusal("generated_file", "name")
     return Refusal("minified", "name") if _MINIFIED_NAMES.search(path) else None
 
@@ -106,11 +99,11 @@ def gate_code(path: str, text: str, language: str | None, settings: CodeSettings
     wanted = settings.languages
     if wanted is not None and language.lower() not in {each.lower() for each in wanted}:
         return Refusal("unwanted_language", language[:64])
-    if settings.generated and is_marked_generated(text):
+    if is_marked_generated(text):
         return Refusal("generated_file", "marker")
-    if language in settings.free_lines or not text.strip():
+    if language in FREE_LINES or not text.strip():
         return None
-    return _minified(text, settings) or _mostly_data(text, settings)
+    return _minified(text) or _mostly_data(text)
 
 
 def is_marked_generated(text: str) -> bool:
@@ -128,23 +121,21 @@ def is_marked_generated(text: str) -> bool:
     return mentioned and any(_WARNING.search(line) for line in lines)
 
 
-def _minified(text: str, settings: CodeSettings) -> Refusal | None:
+def _minified(text: str) -> Refusal | None:
     lines = text.splitlines()
     longest = max(map(len, lines), default=0)
-    if longest > settings.max_line_chars:
+    if longest > MAX_LINE_CHARS:
         return Refusal("minified", "long_line")
-    if len(text) > settings.max_mean_line_chars * max(1, len(lines)):
+    if len(text) > MAX_MEAN_LINE_CHARS * max(1, len(lines)):
         return Refusal("minified", "mean_line")
     raw = text.encode("utf-8", "replace")
-    if len(raw.translate(None, _LETTERS)) > (1 - settings.min_alphanumeric_share) * len(raw):
+    if len(raw.translate(None, _LETTERS)) > (1 - MIN_ALPHANUMERIC_SHARE) * len(raw):
         return Refusal("minified", "few_letters")
     return None
 
 
-def _mostly_data(text: str, settings: CodeSettings) -> Refusal | None:
-    if not settings.generated:
-        return None
-    share = settings.max_data_share * len(text)
+def _mostly_data(text: str) -> Refusal | None:
+    share = MAX_DATA_SHARE * len(text)
     return Refusal("generated_file", "data") if _data_chars(text) > share else None
 
 

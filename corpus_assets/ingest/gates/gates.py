@@ -10,7 +10,7 @@ They are asked in this order, and the first refusal is the record's reason:
 | `blocked_host`, `blocked_category`, `blocked_url` | on the recipe's lists |
 | `http_status` | not a success |
 | `content_type` | not a kind of page we extract |
-| `too_small`, `too_large` | payload in bytes |
+| `too_large` | payload in bytes |
 | `robots_disallowed` | the host's robots.txt closes it to the recipe's agents |
 | `training_disallowed` | `Content-Usage` or `Content-Signal`, in robots.txt or a header |
 | `opted_out` | the publisher's other machine-readable refusals, in the site's files, headers, markup |
@@ -25,9 +25,9 @@ What each costs a page is measured by `benchmarks/gates.py`.
 import re
 from collections.abc import Sequence
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from corpus_assets.core.identity import Settings, is_absent
+from corpus_assets.core.identity import Settings
 from corpus_assets.core.urls import Address, Blocklist
 from corpus_assets.ingest.gates.code import CodeSettings, gate_code, gate_path
 from corpus_assets.ingest.gates.language import LanguageGateSettings
@@ -47,7 +47,7 @@ from corpus_assets.ingest.gates.preferences import (
 from corpus_assets.ingest.gates.site_gate import RobotsSettings, ask_site
 from corpus_assets.ingest.gates.spdx import allows
 from corpus_assets.ingest.gates.url_lists import UrlLists
-from corpus_assets.ingest.gates.url_words import UrlWords, blocking_words, checked_word, first_word
+from corpus_assets.ingest.gates.url_words import UrlWords, blocking_words
 from corpus_assets.ingest.kernels.landmarks import Landmarks, find_landmarks
 from corpus_assets.ingest.records import RawRecord, Refusal
 from pageblocks import markup_extent
@@ -55,47 +55,31 @@ from pageblocks import markup_extent
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,512}?-->\s*)?<(?:!doctype\s+html|html)\b", re.I | re.S)
 
 
+HTTP_STATUSES = (200,)  # that pass; records without one pass
+CONTENT_TYPES = ("text/html", "application/xhtml+xml", "text/plain")  # that are extracted
+MAX_NESTING = 512  # browsers flatten from there on; libxml2 ends a page at 256
+MAX_ATTRIBUTES = 512  # on one element
+
+
 class GateSettings(Settings):
     """What may pass."""
 
-    blocked_hosts: tuple[str, ...] = ()
-    blocked_url_words: tuple[str, ...] = Field(
-        default=(),
-        description="words of any script that occur as words in a decoded URL, such as `casino` or "
-        "`free-porn`; case-insensitive",
+    blocked_url_words: tuple[UrlWords, ...] = Field(
+        default=(), description="lists of words that block a page whose decoded URL holds them"
     )
-    blocked_url_lists: tuple[UrlWords, ...] = Field(
-        default=(),
-        exclude_if=is_absent,
-        description="lists of such words by name, with how they are found and how many it takes",
-    )
-    http_statuses: tuple[int, ...] = (200,)
-    content_types: tuple[str, ...] = ("text/html", "application/xhtml+xml", "text/plain")
-    min_bytes: int = Field(default=0, ge=0)
     max_bytes: int = Field(default=2_000_000, ge=1)
     allowed_licences: tuple[str, ...] | None = Field(
         default=None,
-        description="SPDX ids that pass, by OR, AND and WITH of an expression; None: any",
+        description="SPDX ids that pass, by OR, AND and WITH of an expression, and `unknown` for what "
+        "states no licence and has none by its source; null: any",
     )
-    refuse_unknown_licence: bool = False
     robots: RobotsSettings | None = Field(
         default=None, description="robots.txt as of the crawl; null: it is not looked at"
     )
     optout: OptOutSettings = Field(default_factory=OptOutSettings)
-    max_nesting: int = Field(
-        default=512, ge=1, description="browsers flatten from 512 on; libxml2 ends a page at 256"
-    )
-    max_attributes: int = Field(default=512, ge=1, description="on one element")
     language_gate: LanguageGateSettings | None = Field(
         default=None, description="a cheap look at language and length before extraction"
     )
-
-    @field_validator("blocked_url_words")
-    @classmethod
-    def _words(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for word in value:
-            checked_word(word)
-        return value
 
 
 def gate_record(
@@ -106,7 +90,7 @@ def gate_record(
     lists: UrlLists | None = None,
     said: list[Statement] | None = None,
 ) -> Refusal | None:
-    """The first refusal by headers and sizes, or None; `blocklist` holds the settings' hosts too.
+    """The first refusal by headers and sizes, or None.
 
     What was said about training is added to `said`.
     """
@@ -125,15 +109,14 @@ def gate_record(
         if blocked is not None:
             return blocked
     if is_page:
-        refusal = http_status(record, settings) or content_type(record, settings)
+        refusal = http_status(record) or content_type(record)
         if refusal is not None:
             return refusal
     size = (
         len(record.payload) if record.text is None else len(record.text.encode("utf-8", "replace"))
     )
-    refusal = size_in_bytes(size, settings)
-    if refusal is not None:
-        return refusal
+    if size > settings.max_bytes:
+        return Refusal("too_large", str(size))
     refusal, statements = site_files(record, address, settings, lists)
     if refusal is not None:
         return refusal
@@ -156,7 +139,7 @@ def gate_page(
     if known.has_terms:
         statements += markup_statements(markup)
     refusal = not_for_training(statements, settings, said)
-    return refusal or gate_licence(spdx, settings) or absurd_markup(markup, settings)
+    return refusal or gate_licence(spdx, settings) or absurd_markup(markup)
 
 
 def not_for_training(
@@ -203,21 +186,18 @@ def site_files(
         return None, []
     is_response = record.http_status is not None
     kind = media_type(record) if is_response else "text/html"  # what the text was taken from
-    return ask_site(record, address, kind, settings.robots, settings.optout, lists.sites)
+    return ask_site(record, address, kind, settings.robots, lists.sites)
 
 
 def blocked_url(address: Address, settings: GateSettings) -> Refusal | None:
-    words = settings.blocked_url_words
-    if words and (word := first_word(address, words)) is not None:
-        return Refusal("blocked_url", word)
-    for rule in settings.blocked_url_lists:
+    for rule in settings.blocked_url_words:
         if found := blocking_words(address, rule):
             return Refusal("blocked_url", ", ".join(found))
     return None
 
 
-def http_status(record: RawRecord, settings: GateSettings) -> Refusal | None:
-    if record.http_status is None or record.http_status in settings.http_statuses:
+def http_status(record: RawRecord) -> Refusal | None:
+    if record.http_status is None or record.http_status in HTTP_STATUSES:
         return None
     return Refusal("http_status", str(record.http_status))
 
@@ -230,15 +210,9 @@ def media_type(record: RawRecord) -> str:
     return declared[:100]
 
 
-def content_type(record: RawRecord, settings: GateSettings) -> Refusal | None:
+def content_type(record: RawRecord) -> Refusal | None:
     found = media_type(record)
-    return None if found in settings.content_types else Refusal("content_type", found or "none")
-
-
-def size_in_bytes(size: int, settings: GateSettings) -> Refusal | None:
-    if size < settings.min_bytes:
-        return Refusal("too_small", str(size))
-    return Refusal("too_large", str(size)) if size > settings.max_bytes else None
+    return None if found in CONTENT_TYPES else Refusal("content_type", found or "none")
 
 
 def header_opt_outs(record: RawRecord, settings: GateSettings) -> list[Statement]:
@@ -253,16 +227,15 @@ def header_opt_outs(record: RawRecord, settings: GateSettings) -> list[Statement
 
 
 def gate_licence(spdx: str, settings: GateSettings) -> Refusal | None:
-    if spdx == UNKNOWN_LICENCE:
-        return Refusal("licence_not_allowed", spdx) if settings.refuse_unknown_licence else None
     allowed = settings.allowed_licences
-    if allowed is None or allows(spdx, allowed):
+    is_known = spdx != UNKNOWN_LICENCE
+    if allowed is None or (allows(spdx, allowed) if is_known else UNKNOWN_LICENCE in allowed):
         return None
     return Refusal("licence_not_allowed", spdx[:64])
 
 
-def absurd_markup(markup: bytes, settings: GateSettings) -> Refusal | None:
-    depth, attributes = markup_extent(markup, settings.max_nesting, settings.max_attributes)
-    if depth > settings.max_nesting:
+def absurd_markup(markup: bytes) -> Refusal | None:
+    depth, attributes = markup_extent(markup, MAX_NESTING, MAX_ATTRIBUTES)
+    if depth > MAX_NESTING:
         return Refusal("absurd_markup", "nesting")
-    return Refusal("absurd_markup", "attributes") if attributes > settings.max_attributes else None
+    return Refusal("absurd_markup", "attributes") if attributes > MAX_ATTRIBUTES else None

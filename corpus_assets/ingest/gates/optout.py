@@ -17,10 +17,10 @@ from functools import lru_cache
 from html import unescape
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from corpus_assets.core.identity import Settings
-from corpus_assets.ingest.gates.ai_agents import AiAgents, usual_agents
+from corpus_assets.ingest.gates.ai_agents import checked_token, training_agents
 from corpus_assets.ingest.gates.tdm_reservation import is_freed, is_reserved
 from corpus_assets.ingest.kernels.landmarks import find_landmarks, quoted_tags_with
 
@@ -49,17 +49,21 @@ class OptOutSettings(Settings):
         description="what becomes of a page that is not for training by any of these signals, "
         "`Content-Usage` and `Content-Signal` included: `record` keeps it, with its `preference`",
     )
-    headers: tuple[str, ...] = Field(default=("noai",), description="X-Robots-Tag directives")
-    meta: tuple[str, ...] = Field(default=("noai",), description="robots meta directives")
-    agents: tuple[str, ...] | None = Field(
-        default=None, description="agents whose own directives count; null: those of `ai_agents`"
+    directives: tuple[str, ...] = Field(
+        default=("noai",),
+        description="directives of `X-Robots-Tag` and of robots `<meta>` tags; `none` counts as "
+        "`noindex`",
     )
-    ai_agents: AiAgents = Field(
-        default_factory=usual_agents, description="agents that train, from a pinned list"
+    agents: tuple[str, ...] = Field(
+        default_factory=training_agents,
+        description="product tokens of agents that train, whose own directives count; those of a "
+        "list that comes with the program",
     )
-    tdm_reservation: bool = True
-    ai_txt: bool = Field(default=True, description="honour ai.txt among a source's `site_files`")
-    noindex: bool = False
+
+    @field_validator("agents")
+    @classmethod
+    def _tokens(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(checked_token(agent) for agent in value)
 
 
 def header_opt_out(
@@ -72,11 +76,10 @@ def header_opt_out(
 
     `markup` is that of the page, which can free itself from a reservation in the headers.
     """
-    is_reserving = settings.tdm_reservation and is_reserved(tdm_reservation)
-    if is_reserving and not frees_itself(markup, tdm_reservation):
+    if is_reserved(tdm_reservation) and not frees_itself(markup, tdm_reservation):
         return "tdm-reservation"
     for tag in robots_tags:
-        found = _refused(_in_scope(tag, settings), settings.headers, settings.noindex)
+        found = _refused(_in_scope(tag, settings), settings.directives)
         if found is not None:
             return found
     return None
@@ -93,13 +96,13 @@ def meta_opt_out(
     places = find_landmarks(markup).metas if metas is None else metas
     for name, content in _meta_tags(markup, places, _needles(settings)):
         if name == "tdm-reservation":
-            if settings.tdm_reservation and is_reserved(content):
+            if is_reserved(content):
                 return "tdm-reservation"
         elif _counts(name, settings):
             words = _words(content)
             if name == "x-robots-tag":
                 words = _in_scope(content, settings)
-            found = _refused(words, settings.meta, settings.noindex)
+            found = _refused(words, settings.directives)
             if found is not None:
                 return found
     return None
@@ -121,8 +124,7 @@ def _counts(name: str, settings: OptOutSettings) -> bool:
 @lru_cache(maxsize=16)
 def _agents(settings: OptOutSettings) -> frozenset[str]:
     """In lower case, whose own directives count."""
-    named = settings.ai_agents.training if settings.agents is None else settings.agents
-    return frozenset(agent.lower() for agent in named)
+    return frozenset(agent.lower() for agent in settings.agents)
 
 
 def _in_scope(tag: str, settings: OptOutSettings) -> set[str]:
@@ -147,22 +149,19 @@ def _words(content: str) -> set[str]:
     return set(_BETWEEN_WORDS.split(content.lower()[:MAX_HEADER_CHARS]))
 
 
-def _refused(words: set[str], refused: tuple[str, ...], noindex: bool) -> str | None:
-    for directive in refused:
-        if directive.lower() in words:
-            return directive.lower()
-    # "none" is short for "noindex, nofollow"
-    return "noindex" if noindex and words & {"noindex", "none"} else None
+def _refused(words: set[str], refused: tuple[str, ...]) -> str | None:
+    if "none" in words:
+        words = words | {"noindex"}  # it is short for "noindex, nofollow"
+    return next((each for each in map(str.lower, refused) if each in words), None)
 
 
 @lru_cache(maxsize=16)
 def _needles(settings: OptOutSettings) -> tuple[bytes, ...]:
     """Words of which a tag must hold one to be worth reading: a directive, or a character reference
     that may stand for a letter of one."""
-    words = [directive.lower() for directive in settings.meta]
-    words += ["noindex", "none"] if settings.noindex else []
-    words += ["tdm-reservation"] if settings.tdm_reservation else []
-    return tuple(word.encode() for word in words) + ((_REFERENCE,) if words else ())
+    words = [directive.lower() for directive in settings.directives]
+    words += ["none"] if "noindex" in words else []
+    return (*(word.encode() for word in words), b"tdm-reservation", _REFERENCE)
 
 
 def _meta_tags(

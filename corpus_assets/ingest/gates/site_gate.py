@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.urls import Address
 from corpus_assets.ingest.gates.ai_agents import checked_token
-from corpus_assets.ingest.gates.optout import OPTED_OUT, OptOutSettings, frees_itself
+from corpus_assets.ingest.gates.optout import OPTED_OUT, frees_itself
 from corpus_assets.ingest.gates.path_rules import path_of
 from corpus_assets.ingest.gates.preferences import DISALLOW, Statement
 from corpus_assets.ingest.gates.site_index import SiteIndex, site_of
@@ -26,10 +26,9 @@ class RobotsSettings(Settings):
     robots.txt records of its crawl."""
 
     agents: tuple[str, ...] = Field(
-        min_length=1, description="product tokens, such as GPTBot and CCBot"
-    )
-    rule: Literal["any", "all"] = Field(
-        default="any", description="drop a page that is closed to `any` agent, or to `all` of them"
+        min_length=1,
+        description="product tokens, such as GPTBot and CCBot; a page that is closed to any of them is "
+        "dropped",
     )
     missing: Literal["allow", "refuse"] = Field(
         default="allow", description="what a host means whose robots.txt is not known"
@@ -46,7 +45,6 @@ def ask_site(
     address: Address,
     media_type: str,
     robots: RobotsSettings | None,
-    optout: OptOutSettings,
     sites: SiteIndex,
 ) -> tuple[Refusal | None, list[Statement]]:
     """Return what the files of a page's host say against fetching it, and about training on it."""
@@ -60,22 +58,15 @@ def ask_site(
                 return Refusal("robots_disallowed", NO_ROBOTS), []
         else:
             closed = rules.disallowed(path)
-            if _is_closed(len(closed), len(robots.agents), robots):
+            if closed:
                 return Refusal("robots_disallowed", closed[0]), []
     if rules is None:
         return None, []
     said = rules.said_in_robots(path)
-    if optout.tdm_reservation and rules.tdmrep and rules.reserved_by_tdmrep(path):
+    if rules.tdmrep and rules.reserved_by_tdmrep(path):
         markup = b"" if media_type == "text/plain" else record.payload
         if not frees_itself(markup, record.header("tdm-reservation")):
             said.append(Statement(DISALLOW, "file tdmrep.json", OPTED_OUT))
-    if optout.ai_txt and rules.ai_txt:
-        refused = rules.refused_by_ai_txt(path, media_type)
-        if _is_closed(len(refused), len(rules.ai_txt), robots):
-            said.append(Statement(DISALLOW, "file ai.txt", OPTED_OUT))
+    if rules.refused_by_ai_txt(path, media_type):
+        said.append(Statement(DISALLOW, "file ai.txt", OPTED_OUT))
     return None, said
-
-
-def _is_closed(n_refused: int, n_agents: int, robots: RobotsSettings | None) -> bool:
-    needed = n_agents if robots is not None and robots.rule == "all" else 1
-    return n_refused >= needed

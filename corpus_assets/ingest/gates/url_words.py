@@ -43,7 +43,10 @@ class UrlWords(Settings):
     """Words, enough of which in an address block a page."""
 
     name: str = Field(min_length=1, description="of the list, for `--set` and people")
-    words: tuple[str, ...] = Field(default=(), description="as in `blocked_url_words`")
+    words: tuple[str, ...] = Field(
+        default=(),
+        description="words of any script, such as `casino` or `free-porn`; case-insensitive",
+    )
     inside_words: bool = Field(default=False, description="find them inside longer words too")
     ignored: str = Field(
         default="", description="characters that do not count in an address, such as `-.`"
@@ -65,11 +68,6 @@ def blocking_words(address: Address, rule: UrlWords) -> list[str]:
     found = inside if rule.inside_words else _whole_words(text, rule.words)
     some = list(islice(found, rule.min_words))
     return some if len(some) == rule.min_words else []
-
-
-def first_word(address: Address, words: tuple[str, ...]) -> str | None:
-    """Return the first of the words that an address holds."""
-    return next(_whole_words(_readable(address), words), None)
 
 
 def _readable(address: Address) -> str:

@@ -43,13 +43,13 @@ def citation_length(data: Bytes, at: int, end: int) -> int:
 
 
 @kernel
-def _cut_line(data: Bytes, start: int, end: int, citations: bool, pieces: Ints, first: int) -> int:
+def _cut_line(data: Bytes, start: int, end: int, pieces: Ints, first: int) -> int:
     """Store the pieces of a line that are left without footnote marks; returns the next free."""
     free = first
     begin = start
     at = start
     while at < end:
-        length = citation_length(data, at, end) if citations and data[at] == _OPENING else 0
+        length = citation_length(data, at, end) if data[at] == _OPENING else 0
         if length:
             if at > begin:
                 pieces[free, 0] = begin
@@ -122,8 +122,6 @@ def judge_lines(
     marks: Points,
     min_words: int,
     max_word_chars: int,
-    citations: bool,
-    braces: bool,
     filler: Phrases,
     javascript: Phrases,
     policy: Phrases,
@@ -132,19 +130,17 @@ def judge_lines(
 ) -> tuple[Bytes, Ints, Ints, Ints]:
     """`verdicts: uint8[lines]`, `sentences: int64[n]`, and the kept `pieces` with their `rows`.
 
-    `marks`: end marks, empty to ask for none. The phrase tables may be empty; `braces` says
-    whether a curly brace counts against a line. A kept line keeps its line end when another kept line follows, so the pieces of a document are its kept lines
-    joined by line ends.
+    `marks`: end marks, empty to ask for none. A kept line keeps its line end when another kept line
+    follows, so the pieces of a document are its kept lines joined by line ends.
     """
     n = line_rows.shape[0] - 1
     verdicts = np.zeros(lines.shape[0], dtype=np.uint8)
     sentences = np.zeros(n, dtype=np.int64)
     rows = np.zeros(n + 1, dtype=np.int64)
     room = 2 * lines.shape[0] + 1
-    if citations:
-        for k in range(lines.shape[0]):
-            for at in range(lines[k, START], lines[k, END]):
-                room += data[at] == _OPENING
+    for k in range(lines.shape[0]):
+        for at in range(lines[k, START], lines[k, END]):
+            room += data[at] == _OPENING
     pieces = np.empty((room, 2), dtype=np.int64)
     tail = np.empty(8, dtype=np.uint8)
     state = np.zeros(3, dtype=np.int64)
@@ -160,7 +156,7 @@ def judge_lines(
                 too_long = too_long or words[word, CHARS] > max_word_chars
                 word += 1
             body = free + 1 if line_end >= 0 else free
-            stop = _cut_line(data, start, end, citations, pieces, body)
+            stop = _cut_line(data, start, end, pieces, body)
             if too_long:
                 verdicts[k] = LONG_WORD
             elif marks.shape[0] and not _is_ended(
@@ -173,7 +169,7 @@ def judge_lines(
                 verdicts[k] = FILLER
             elif _holds(data, start, end, javascript, classes):
                 verdicts[k] = JAVASCRIPT
-            elif braces and _has_brace(data, start, end):
+            elif _has_brace(data, start, end):
                 verdicts[k] = BRACE
             elif _holds(data, start, end, policy, classes):
                 verdicts[k] = POLICY

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import pyarrow as pa
-from pydantic import Field
 
 from corpus_assets.signals.base import SignalFamily, TextBatch, code_points_of, share
 from corpus_assets.signals.kernels.line_dialects import ends_with
@@ -14,7 +13,11 @@ from corpus_assets.text.phrases import count_phrases, phrase_table
 from corpus_assets.text.split import CHARS
 from corpus_assets.text.unicode import class_table
 
-POLICY_PHRASES = (
+END_MARKS = '.?!"'  # what a finished line ends in
+LONG_LINE_CHARS = 200  # of the shortest line that is long
+FILLER = ("lorem ipsum",)
+JAVASCRIPT = ("javascript",)
+POLICY = (
     "terms of use",
     "privacy policy",
     "cookie policy",
@@ -29,9 +32,9 @@ class C4(SignalFamily):
 
     * `curly_braces` (none), `lorem_ipsum` (none): occurrences of `{`, and of the filler phrase;
     * `javascript_line_share`, `policy_line_share`: lines with one of the phrases;
-    * `end_mark_line_share`: lines that end in one of `end_marks`;
+    * `end_mark_line_share`: lines that end in one of `.?!"`;
     * `sentences`: counted by end marks, line by line (see `signals.kernels.sentences`);
-    * `long_lines` (at least 3, mC4): lines of at least `long_line_chars` characters.
+    * `long_lines` (at least 3, mC4): lines of at least 200 characters.
 
     Lines are stripped and blank ones left out. In brackets: what C4 or mC4 asks of a page.
     """
@@ -39,13 +42,6 @@ class C4(SignalFamily):
     version: ClassVar[int] = 1
 
     family: Literal["c4"] = "c4"
-    end_marks: str = Field(default='.?!"', description="what a finished line ends in")
-    long_line_chars: int = Field(default=200, ge=1, description="shortest line that is long")
-    filler: tuple[str, ...] = Field(default=("lorem ipsum",), description="phrases of filler text")
-    javascript: tuple[str, ...] = Field(
-        default=("javascript",), description="phrases of warnings that a page needs it"
-    )
-    policy: tuple[str, ...] = Field(default=POLICY_PHRASES, description="phrases of legal notices")
 
     def columns(self) -> dict[str, pa.DataType]:
         return {
@@ -60,16 +56,16 @@ class C4(SignalFamily):
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         lines, classes = batch.lines, class_table()
-        marks = code_points_of(self.end_marks)
+        marks = code_points_of(END_MARKS)
         found = {
             name: count_phrases(batch.data, lines.spans, phrase_table(phrases), False, classes)
-            for name, phrases in (("javascript", self.javascript), ("policy", self.policy))
+            for name, phrases in (("javascript", JAVASCRIPT), ("policy", POLICY))
         }
         sentences = count_sentences(batch.data, lines.spans, sentence_marks())
         return self.record_batch(
             {
                 "curly_braces": _in_documents(batch, ("{",)),
-                "lorem_ipsum": _in_documents(batch, self.filler),
+                "lorem_ipsum": _in_documents(batch, FILLER),
                 **{
                     f"{name}_line_share": share(lines.sum_by_document(hits > 0), lines.counts)
                     for name, hits in found.items()
@@ -79,7 +75,7 @@ class C4(SignalFamily):
                     lines.counts,
                 ),
                 "sentences": lines.sum_by_document(sentences),
-                "long_lines": lines.sum_by_document(lines.spans[:, CHARS] >= self.long_line_chars),
+                "long_lines": lines.sum_by_document(lines.spans[:, CHARS] >= LONG_LINE_CHARS),
             }
         )
 

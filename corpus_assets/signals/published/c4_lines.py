@@ -5,22 +5,24 @@ from typing import ClassVar, Literal
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import TextBatch, WordBreaks, code_points_of, share
+from corpus_assets.signals.base import CountsWords, TextBatch, code_points_of, share
 from corpus_assets.signals.kernels import c4_lines as kernel
 from corpus_assets.signals.kernels.sentences import sentence_marks
-from corpus_assets.signals.published.c4 import POLICY_PHRASES
+from corpus_assets.signals.published.c4 import FILLER, JAVASCRIPT, POLICY
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
 from corpus_assets.text.phrases import phrase_table
 from corpus_assets.text.pieces import count_chars
 from corpus_assets.text.unicode import class_table
 
+MAX_WORD_CHARS = 1000  # of the longest word of a line that stays
 
-class C4Lines(WordBreaks, TextStep):
+
+class C4Lines(CountsWords, TextStep):
     """Keeps the lines that end in an end mark and have enough words; the rest is cut out.
 
-    Lines go, for the first of these that holds: a word of more than `max_word_chars`; no end
-    mark (or an ellipsis of full stops); fewer than `min_words`; `filler`, `javascript` or
-    `policy` phrases; a curly brace. Footnote marks such as `[1]` and `[edit]` are cut out first.
+    Lines go, for the first of these that holds: a word of more than 1,000 characters; no end
+    mark (or an ellipsis of full stops); fewer than `min_words`; filler text, a warning about
+    JavaScript, a curly brace, a legal notice. Footnote marks such as `[1]` and `[edit]` are cut out first.
 
     * `c4_lines`, `c4_kept_lines`: lines that are not blank, before and after;
     * `c4_kept_char_share`: characters left, of all;
@@ -39,14 +41,6 @@ class C4Lines(WordBreaks, TextStep):
     family: Literal["c4_lines"] = "c4_lines"
     end_marks: str = Field(default='.?!"', description="empty: lines need no end mark")
     min_words: int = Field(default=5, ge=0, description="fewest words of a line that stays")
-    max_word_chars: int = Field(default=1000, ge=1, description="longest word of a line that stays")
-    remove_citations: bool = Field(default=True, description="cut out [1], [edit] and the like")
-    curly_braces: bool = Field(default=True, description="cut out lines with a curly brace")
-    filler: tuple[str, ...] = Field(default=("lorem ipsum",), description="phrases of filler text")
-    javascript: tuple[str, ...] = Field(
-        default=("javascript",), description="phrases of warnings that a page needs it"
-    )
-    policy: tuple[str, ...] = Field(default=POLICY_PHRASES, description="phrases of legal notices")
 
     def columns(self) -> dict[str, pa.DataType]:
         return {
@@ -67,12 +61,10 @@ class C4Lines(WordBreaks, TextStep):
             words.rows,
             code_points_of(self.end_marks),
             self.min_words,
-            self.max_word_chars,
-            self.remove_citations,
-            self.curly_braces,
-            phrase_table(self.filler),
-            phrase_table(self.javascript),
-            phrase_table(self.policy),
+            MAX_WORD_CHARS,
+            phrase_table(FILLER),
+            phrase_table(JAVASCRIPT),
+            phrase_table(POLICY),
             sentence_marks(),
             class_table(),
         )

@@ -16,19 +16,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field
 
-from corpus_assets.signals.base import (
-    SignalFamily,
-    Spans,
-    TextBatch,
-    WordBreaks,
-    code_points_of,
-    share,
-)
+from corpus_assets.signals.base import CountsWords, Spans, TextBatch, code_points_of, share
 from corpus_assets.signals.kernels import line_dialects as kernel
 from corpus_assets.signals.kernels.line_dialects import split_paragraphs
-from corpus_assets.signals.repetition import NgramSize
+from corpus_assets.signals.published.gopher import STOP_WORDS
+from corpus_assets.signals.repetition import DUP_NGRAMS, TOP_NGRAMS
 from corpus_assets.text import repetition as ngrams
 from corpus_assets.text.phrases import count_phrases, phrase_table
 from corpus_assets.text.split import CHARS, END, START
@@ -41,10 +34,10 @@ _CONTROLS = "".join(map(chr, (*range(9), 11, 12, *range(13, 32), *range(127, 160
 _MORE_TERMINALS = "\u17d4\u17d5\u17d6\u17d9\u17da\U00011f43\U00011f44"
 
 
-WordKind = Literal["punctuation_apart", "white_space"]
+SHORT_LINE_CHARS = 30  # of the longest line that is short
 
 
-class DatatroveGopher(WordBreaks, SignalFamily):
+class DatatroveGopher(CountsWords):
     """Names begin with `datatrove_`; thresholds of FineWeb in brackets.
 
     * `n_words` (50 to 100,000), `mean_word_chars` (3 to 10): of words that are not all
@@ -64,17 +57,6 @@ class DatatroveGopher(WordBreaks, SignalFamily):
     version: ClassVar[int] = 3
 
     family: Literal["datatrove_gopher"] = "datatrove_gopher"
-    words: WordKind = Field(default="punctuation_apart", description="what a word is")
-    stop_words: tuple[str, ...] = Field(
-        default=("the", "be", "to", "of", "and", "that", "have", "with"),
-        description="words that running text of the language has",
-    )
-    top_ngrams: tuple[NgramSize, ...] = Field(
-        default=(2, 3, 4), description="sizes n of `datatrove_top_N_gram_ratio`"
-    )
-    dup_ngrams: tuple[NgramSize, ...] = Field(
-        default=(5, 6, 7, 8, 9, 10), description="sizes n of `datatrove_dup_N_gram_share`"
-    )
 
     def columns(self) -> dict[str, pa.DataType]:
         shares = [
@@ -88,8 +70,8 @@ class DatatroveGopher(WordBreaks, SignalFamily):
             "dup_paragraph_char_share",
             "dup_line_share",
             "dup_line_char_share",
-            *(f"top_{n}_gram_ratio" for n in self.top_ngrams),
-            *(f"dup_{n}_gram_share" for n in self.dup_ngrams),
+            *(f"top_{n}_gram_ratio" for n in TOP_NGRAMS),
+            *(f"dup_{n}_gram_share" for n in DUP_NGRAMS),
         ]
         return {
             "datatrove_n_words": pa.int64(),
@@ -102,11 +84,11 @@ class DatatroveGopher(WordBreaks, SignalFamily):
         return self.record_batch({f"datatrove_{name}": value for name, value in values.items()})
 
     def _words(self, batch: TextBatch) -> dict[str, Any]:
-        words = _words(self.words_of(batch), self.words)
+        words = self.words_of(batch).tokens
         has_letter = kernel.words_of_class(batch.data, words.spans, class_table(), LETTER)
         has_ink = kernel.words_within(batch.data, words.spans, _punctuation()) == 0
         n_words = words.sum_by_document(has_ink)
-        stops = TextBatch.from_arrow(pa.array(list(dict.fromkeys(self.stop_words)), pa.string()))
+        stops = TextBatch.from_arrow(pa.array(STOP_WORDS, pa.string()))
         which = kernel.equal_to(batch.data, words.spans, stops.data, stops.offsets)
         return {
             "hash_to_word_ratio": share(_occurrences(batch, ("#",)), words.counts),
@@ -147,27 +129,27 @@ class DatatroveGopher(WordBreaks, SignalFamily):
             paragraphs.sum_by_document(paragraphs.repeats), paragraphs.counts
         )
         values["dup_paragraph_char_share"] = share(copies, n_chars)
-        words = _words(self.words_of(batch), self.words)
-        largest = max(self.top_ngrams + self.dup_ngrams, default=0)
+        words = self.words_of(batch).tokens
+        largest = max(DUP_NGRAMS)
         chars = words.repeated_ngrams(largest)
-        sizes = np.array(self.top_ngrams, dtype=np.int64)
+        sizes = np.array(TOP_NGRAMS, dtype=np.int64)
         _, first = ngrams.window_chars(words.spans, words.rows, sizes)
-        for k, n in enumerate(self.top_ngrams):
+        for k, n in enumerate(TOP_NGRAMS):
             most = chars[:, n, ngrams.FIRST] + (n - 1) * chars[:, n, ngrams.FIRST_COUNT]
             alone = np.where(first[:, k] > 0, first[:, k] + n - 1, 0)
             once = chars[:, n, ngrams.FIRST_COUNT] == 0
             values[f"top_{n}_gram_ratio"] = share(np.where(once, alone, most), n_chars)
-        for n in self.dup_ngrams:
+        for n in DUP_NGRAMS:
             values[f"dup_{n}_gram_share"] = share(chars[:, n, ngrams.LATER], n_chars)
         return values
 
 
-class DatatroveFineWeb(WordBreaks, SignalFamily):
+class DatatroveFineWeb(CountsWords):
     """Names begin with `datatrove_`; thresholds of FineWeb in brackets. Lines that are not blank,
     not stripped:
 
     * `terminal_line_share` (at least 0.12): those that end in a sentence terminal;
-    * `short_line_share` (at most 0.67): those of at most `short_line_chars` characters;
+    * `short_line_share` (at most 0.67): those of at most 30 characters;
     * `dup_line_ink_share` (at most 0.01): characters of later copies, of all characters but line
       ends;
     * `newline_to_word_ratio` (at most 0.3): line ends for each word.
@@ -176,8 +158,6 @@ class DatatroveFineWeb(WordBreaks, SignalFamily):
     version: ClassVar[int] = 3
 
     family: Literal["datatrove_fineweb"] = "datatrove_fineweb"
-    words: WordKind = Field(default="punctuation_apart", description="what a word is")
-    short_line_chars: int = Field(default=30, ge=0, description="longest line that is short")
 
     def columns(self) -> dict[str, pa.DataType]:
         return {
@@ -192,7 +172,7 @@ class DatatroveFineWeb(WordBreaks, SignalFamily):
         inked = kernel.is_inked(batch.data, spans)
         n_inked = lines.sum_by_document(inked)
         ended = kernel.ends_with(batch.data, spans, _terminals(), False) * inked
-        short = (spans[:, CHARS] <= self.short_line_chars) * inked
+        short = (spans[:, CHARS] <= SHORT_LINE_CHARS) * inked
         copies = spans[:, CHARS] * lines.repeats * inked
         return self.record_batch(
             {
@@ -202,14 +182,10 @@ class DatatroveFineWeb(WordBreaks, SignalFamily):
                     lines.sum_by_document(copies), batch.n_chars - batch.n_newlines
                 ),
                 "datatrove_newline_to_word_ratio": share(
-                    batch.n_newlines, _words(self.words_of(batch), self.words).counts
+                    batch.n_newlines, self.words_of(batch).tokens.counts
                 ),
             }
         )
-
-
-def _words(words: Spans, kind: WordKind) -> Spans:
-    return words if kind == "white_space" else words.tokens
 
 
 def _occurrences(batch: TextBatch, phrases: tuple[str, ...]) -> npt.NDArray[np.int64]:

@@ -6,12 +6,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field
 
 from corpus_assets.signals.base import SignalFamily, Spans, TextBatch, code_points_of, share
 from corpus_assets.signals.kernels import line_dialects as kernel
 from corpus_assets.signals.kernels.word_boundaries import boundary_words, plain_words, stripped
-from corpus_assets.signals.repetition import NgramSize
+from corpus_assets.signals.repetition import DUP_NGRAMS, TOP_NGRAMS
 from corpus_assets.text import repetition as ngrams
 from corpus_assets.text.phrases import count_phrases, phrase_table
 from corpus_assets.text.split import CHARS
@@ -44,12 +43,6 @@ class DCLM(SignalFamily):
     version: ClassVar[int] = 2
 
     family: Literal["dclm"] = "dclm"
-    top_ngrams: tuple[NgramSize, ...] = Field(
-        default=(2, 3, 4), description="sizes n of `dclm_top_N_gram_ratio`"
-    )
-    dup_ngrams: tuple[NgramSize, ...] = Field(
-        default=(5, 6, 7, 8, 9, 10), description="sizes n of `dclm_dup_N_gram_char_share`"
-    )
 
     def columns(self) -> dict[str, pa.DataType]:
         names = [
@@ -60,8 +53,8 @@ class DCLM(SignalFamily):
             "dup_line_char_share",
             "dup_paragraph_share",
             "dup_paragraph_char_share",
-            *(f"top_{n}_gram_ratio" for n in self.top_ngrams),
-            *(f"dup_{n}_gram_char_share" for n in self.dup_ngrams),
+            *(f"top_{n}_gram_ratio" for n in TOP_NGRAMS),
+            *(f"dup_{n}_gram_char_share" for n in DUP_NGRAMS),
         ]
         return {"dclm_n_words": pa.int64(), **{f"dclm_{name}": pa.float32() for name in names}}
 
@@ -88,9 +81,9 @@ class DCLM(SignalFamily):
                 spans.sum_by_document(spans.spans[:, CHARS] * copied), spans.chars
             )
         words = Spans(data, *boundary_words(data, batch.offsets))
-        chars = words.repeated_ngrams(max(self.top_ngrams + self.dup_ngrams, default=0))
-        for n in self.top_ngrams:
+        chars = words.repeated_ngrams(max(DUP_NGRAMS))
+        for n in TOP_NGRAMS:
             values[f"top_{n}_gram_ratio"] = share(chars[:, n, ngrams.LONGEST], words.chars)
-        for n in self.dup_ngrams:
+        for n in DUP_NGRAMS:
             values[f"dup_{n}_gram_char_share"] = share(chars[:, n, ngrams.ALL], words.chars)
         return self.record_batch({f"dclm_{name}": value for name, value in values.items()})

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
 from corpus_assets.signals.base import TextBatch, share
 from corpus_assets.signals.kernels.word_boundaries import plain_words
@@ -21,17 +20,23 @@ COUNTED = (
     "likes", "shares", "comments", "retweets", "reposts", "quotes", "bookmarks", "upvotes",
     "downvotes", "downloads", "views", "followers",
 )  # fmt: skip
+MAX_UPPERCASE_SHARE = 0.5  # capital letters of a line that stays
+MAX_DIGIT_SHARE = 0.999999
+MIN_WORDS = 2
+PHRASES = ("items in cart",)  # cut out of short lines, whatever their case
+LAST_PHRASES = ("Read more...",)  # the same, at the end of a line
+FIRST_PHRASES = ("Sign-in",)  # the same, at its beginning
+PHRASE_MAX_WORDS = 10  # of the longest line that phrases are cut out of
 REASONS = ("uppercase", "digit", "counter", "short")
 
 
 class DCLMLines(TextStep):
     """Cuts out lines of capitals, of digits, counters and single words, and phrases of menus.
 
-    A line goes, for the first of these that holds: more than `max_uppercase_share` of its
-    characters are capital letters; more than `max_digit_share` are digits; it is a number and one
-    of `counted` ("1.2k views"); it has fewer than `min_words`. Of lines of at most
-    `phrase_max_words` words, `phrases` are cut out wherever they stand, `last_phrases` at the end
-    and `first_phrases` at the beginning; a line that was nothing else goes. Empty lines stay, white
+    A line goes, for the first of these that holds: more than half of its
+    characters are capital letters; all are digits; it is a number and what a
+    counter counts ("1.2k views"); it has a single word. Of lines of at most
+    10 words, phrases of menus are cut out, some of them only at the end or the beginning; a line that was nothing else goes. Empty lines stay, white
     space at the text's ends goes.
 
     * `dclm_lines`: lines, empty ones included;
@@ -46,26 +51,6 @@ class DCLMLines(TextStep):
     version: ClassVar[int] = 2
 
     family: Literal["dclm_lines"] = "dclm_lines"
-    max_uppercase_share: float = Field(
-        default=0.5, ge=0, le=1, description="capital letters of a line that stays"
-    )
-    max_digit_share: float = Field(
-        default=0.999999, ge=0, le=1, description="digits of a line that stays"
-    )
-    min_words: int = Field(default=2, ge=0, description="fewest words of a line that stays")
-    counted: tuple[str, ...] = Field(default=COUNTED, description="what a counter's number is of")
-    phrases: tuple[str, ...] = Field(
-        default=("items in cart",), description="cut out of short lines, case-insensitively"
-    )
-    last_phrases: tuple[str, ...] = Field(
-        default=("Read more...",), description="the same, at the end of a line"
-    )
-    first_phrases: tuple[str, ...] = Field(
-        default=("Sign-in",), description="the same, at the beginning of a line"
-    )
-    phrase_max_words: int = Field(
-        default=10, ge=0, description="longest line that phrases are cut out of"
-    )
 
     def columns(self) -> dict[str, pa.DataType]:
         return {
@@ -99,12 +84,12 @@ class DCLMLines(TextStep):
 
     def _verdicts(self, lines: "_Lines") -> npt.NDArray[np.int8]:
         """The number in `REASONS` of why each line goes, -1 where it stays."""
-        either = "|".join(map(re.escape, self.counted)) or r"\b\B"  # nothing is both
+        either = "|".join(map(re.escape, COUNTED))
         failed = (
-            lines.matches(r"\p{Lu}") > self.max_uppercase_share * lines.chars,
-            lines.matches(r"\p{Nd}") > self.max_digit_share * lines.chars,
+            lines.matches(r"\p{Lu}") > MAX_UPPERCASE_SHARE * lines.chars,
+            lines.matches(r"\p{Nd}") > MAX_DIGIT_SHARE * lines.chars,
             lines.are(rf"^\W*\d[\d.,]*[kmb]?\s+(?:{either})\W*$"),
-            lines.words < self.min_words,
+            lines.words < MIN_WORDS,
         )
         verdicts = np.full(lines.count, -1, dtype=np.int8)
         for number in reversed(range(len(REASONS))):
@@ -117,16 +102,13 @@ class DCLMLines(TextStep):
         patterns = [
             re.compile(form % b"|".join(re.escape(one.encode()) for one in listed), re.IGNORECASE)
             for form, listed in (
-                (rb"\s?(?:%b)", self.phrases),
-                (rb"\s?(?:%b)$", self.last_phrases),
-                (rb"^(?:%b)\s?", self.first_phrases),
+                (rb"\s?(?:%b)", PHRASES),
+                (rb"\s?(?:%b)$", LAST_PHRASES),
+                (rb"^(?:%b)\s?", FIRST_PHRASES),
             )
-            if listed
         ]
-        every = (*self.phrases, *self.last_phrases, *self.first_phrases)
-        if not every:
-            return had
-        asked = stays & (lines.words <= self.phrase_max_words)
+        every = (*PHRASES, *LAST_PHRASES, *FIRST_PHRASES)
+        asked = stays & (lines.words <= PHRASE_MAX_WORDS)
         asked &= lines.are("|".join(map(re.escape, every)))
         for line in np.flatnonzero(asked):
             start, end = int(lines.starts[line]), int(lines.text_ends[line])

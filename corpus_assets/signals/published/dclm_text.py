@@ -25,6 +25,7 @@ IP_LIKE = rf"(?:{OCTET}\.){{3}}[0-9]"
 IP_ADDRESS = re.compile(rf"\s{{0,10}}\b(?:{SCHEME})?(?:{OCTET}\.){{3}}{OCTET}{IN_PATH}*")
 TO_DOT = rf"\s{{0,10}}(?:{SCHEME})?{IN_HOST}{{1,256}}"
 BEFORE_DOT = re.compile(rf"{TO_DOT}\Z")
+MAX_NEWLINES = 2  # that may follow each other
 LONGEST_BEFORE_DOT = 10 + len("https://") + 256
 
 
@@ -47,7 +48,6 @@ class DCLMText(TextStep):
         description="top-level domains of addresses, in lowercase (DCLM: all that IANA lists); "
         "empty: only IP addresses go",
     )
-    max_newlines: int = Field(default=2, ge=1, description="line ends that may follow each other")
 
     @field_validator("tlds")
     @classmethod
@@ -106,7 +106,7 @@ class DCLMText(TextStep):
     def _surplus_newlines(
         self, batch: TextBatch, gone: npt.NDArray[np.uint8]
     ) -> npt.NDArray[np.int64]:
-        """Line ends that follow `max_newlines` others in what is left."""
+        """Line ends that follow MAX_NEWLINES others in what is left."""
         left = np.flatnonzero(gone == 0)
         is_newline = batch.data[left] == ord("\n")
         number = np.arange(len(left))
@@ -115,7 +115,7 @@ class DCLMText(TextStep):
         firsts = firsts[firsts < len(left)]
         before[firsts] = np.maximum(before[firsts], firsts - 1)
         run = number - np.maximum.accumulate(before)
-        surplus: npt.NDArray[np.int64] = left[is_newline & (run > self.max_newlines)]
+        surplus: npt.NDArray[np.int64] = left[is_newline & (run > MAX_NEWLINES)]
         return surplus
 
 

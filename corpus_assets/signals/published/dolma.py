@@ -6,16 +6,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, code_points_of, share
+from corpus_assets.signals.base import CountsWords, TextBatch, code_points_of, share
 from corpus_assets.signals.kernels import line_dialects as kernel
-from corpus_assets.signals.repetition import NgramSize
+from corpus_assets.signals.published.gopher import STOP_WORDS
+from corpus_assets.signals.repetition import DUP_NGRAMS, TOP_NGRAMS
 from corpus_assets.text import repetition as ngrams
 from corpus_assets.text.split import CHARS
 
 
-class Dolma(WordBreaks, SignalFamily):
+class Dolma(CountsWords):
     """Names begin with `dolma_`; thresholds in brackets. Words are split at white space, lines at
     line ends: they are not stripped, and blank ones count.
 
@@ -37,16 +37,6 @@ class Dolma(WordBreaks, SignalFamily):
     version: ClassVar[int] = 1
 
     family: Literal["dolma"] = "dolma"
-    stop_words: tuple[str, ...] = Field(
-        default=("the", "be", "to", "of", "and", "that", "have", "with"),
-        description="words that running text of the language has",
-    )
-    top_ngrams: tuple[NgramSize, ...] = Field(
-        default=(2, 3, 4), description="sizes n of `dolma_top_N_gram_ratio`"
-    )
-    dup_ngrams: tuple[NgramSize, ...] = Field(
-        default=(5, 6, 7, 8, 9, 10), description="sizes n of `dolma_dup_N_gram_share`"
-    )
 
     def columns(self) -> dict[str, pa.DataType]:
         shares = [
@@ -56,8 +46,8 @@ class Dolma(WordBreaks, SignalFamily):
             "ellipsis_line_share",
             "dup_line_share",
             "dup_line_char_ratio",
-            *(f"top_{n}_gram_ratio" for n in self.top_ngrams),
-            *(f"dup_{n}_gram_share" for n in self.dup_ngrams),
+            *(f"top_{n}_gram_ratio" for n in TOP_NGRAMS),
+            *(f"dup_{n}_gram_share" for n in DUP_NGRAMS),
             "unfinished_line_share",
         ]
         return {
@@ -72,7 +62,7 @@ class Dolma(WordBreaks, SignalFamily):
     def _words(self, batch: TextBatch) -> dict[str, Any]:
         words = self.words_of(batch)
         symbols = kernel.words_with(batch.data, words.spans, code_points_of("#…"))
-        stops = TextBatch.from_arrow(pa.array(list(dict.fromkeys(self.stop_words)), pa.string()))
+        stops = TextBatch.from_arrow(pa.array(STOP_WORDS, pa.string()))
         which = kernel.equal_to(batch.data, words.spans, stops.data, stops.offsets)
         twice = kernel.twice_the_median(np.ascontiguousarray(words.spans[:, CHARS]), words.rows)
         return {
@@ -103,14 +93,14 @@ class Dolma(WordBreaks, SignalFamily):
     def _ngrams(self, batch: TextBatch) -> dict[str, Any]:
         values: dict[str, Any] = {}
         words = self.words_of(batch)
-        largest = max(self.top_ngrams + self.dup_ngrams, default=0)
+        largest = max(DUP_NGRAMS)
         chars = words.repeated_ngrams(largest)
-        sizes = np.array(self.top_ngrams + self.dup_ngrams, dtype=np.int64)
+        sizes = np.array(TOP_NGRAMS + DUP_NGRAMS, dtype=np.int64)
         total, first = ngrams.window_chars(words.spans, words.rows, sizes)
-        for k, n in enumerate(self.top_ngrams):
+        for k, n in enumerate(TOP_NGRAMS):
             once = chars[:, n, ngrams.FIRST_COUNT] == 0
             most = np.where(once, first[:, k], chars[:, n, ngrams.FIRST])
             values[f"top_{n}_gram_ratio"] = share(most, words.chars)
-        for k, n in enumerate(self.dup_ngrams, len(self.top_ngrams)):
+        for k, n in enumerate(DUP_NGRAMS, len(TOP_NGRAMS)):
             values[f"dup_{n}_gram_share"] = share(chars[:, n, ngrams.EVERY], total[:, k])
         return values

@@ -8,17 +8,19 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, share
+from corpus_assets.signals.base import CountsWords, TextBatch, share
 from corpus_assets.signals.kernels import text_counts as kernel
 from corpus_assets.text.unicode import sentence_terminals
 
+SHORT_LINE_CHARS = 30
 
-class FineWeb(WordBreaks, SignalFamily):
+
+class FineWeb(CountsWords):
     """How a page's lines end and how long they are; defaults of the authors' code in brackets.
 
     * `terminal_line_share` (above 0.12): lines that end in a sentence terminal of any script
       (Unicode 14's Sentence_Terminal), or in one of `extra_terminal_marks`;
-    * `short_line_share` (below 0.67): lines of at most `short_line_chars` characters;
+    * `short_line_share` (below 0.67): lines of at most 30 characters;
     * `fineweb_dup_line_char_share` (below 0.01): characters of lines that stood earlier in
       the document, of all characters but line ends;
     * `newline_to_word_ratio` (at most 0.3): line ends for each word.
@@ -29,7 +31,6 @@ class FineWeb(WordBreaks, SignalFamily):
     version: ClassVar[int] = 1
 
     family: Literal["fineweb"] = "fineweb"
-    short_line_chars: int = Field(default=30, ge=0)
     extra_terminal_marks: str = Field(
         default="", description="quotes, for C4 and the first FineWeb"
     )
@@ -51,7 +52,7 @@ class FineWeb(WordBreaks, SignalFamily):
             lines.rows,
             lines.repeats,
             np.union1d(sentence_terminals(), extra),
-            self.short_line_chars,
+            SHORT_LINE_CHARS,
         )
         line_chars = batch.n_chars - batch.n_newlines
         return self.record_batch(

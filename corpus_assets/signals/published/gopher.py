@@ -8,12 +8,14 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, share
+from corpus_assets.signals.base import CountsWords, TextBatch, share
 from corpus_assets.signals.kernels import text_counts as kernel
 from corpus_assets.text.unicode import letter_table
 
+STOP_WORDS = ("the", "be", "to", "of", "and", "that", "have", "with")
 
-class GopherQuality(WordBreaks, SignalFamily):
+
+class GopherQuality(CountsWords):
     """Words, symbols and line shapes; thresholds of the paper in brackets.
 
     * `n_words` (50 to 100,000) and `mean_word_chars` (3 to 10), words split at white space;
@@ -28,7 +30,6 @@ class GopherQuality(WordBreaks, SignalFamily):
     version: ClassVar[int] = 1
 
     family: Literal["gopher_quality"] = "gopher_quality"
-    stop_words: tuple[str, ...] = ("the", "be", "to", "of", "and", "that", "have", "with")
     bullets: str = Field(default="•‣◦▪●-*", description="characters that begin a bullet line")
 
     def columns(self) -> dict[str, pa.DataType]:
@@ -46,9 +47,7 @@ class GopherQuality(WordBreaks, SignalFamily):
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         words, lines = self.words_of(batch), batch.lines
-        stops = TextBatch.from_arrow(
-            pa.array([w.lower() for w in dict.fromkeys(self.stop_words)], pa.large_string())
-        )
+        stops = TextBatch.from_arrow(pa.array(STOP_WORDS, pa.large_string()))
         counts = kernel.gopher_counts(
             batch.data,
             batch.offsets,

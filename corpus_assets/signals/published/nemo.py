@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
 from corpus_assets.signals.base import SignalFamily, TextBatch, share
 from corpus_assets.text.split import CHARS, END
@@ -41,9 +40,6 @@ class NeMo(SignalFamily):
     version: ClassVar[int] = 1
 
     family: Literal["nemo"] = "nemo"
-    phrases: tuple[str, ...] = Field(
-        default=PHRASES, min_length=1, description="phrases of legal notices, case-insensitive"
-    )
 
     def columns(self) -> dict[str, pa.DataType]:
         shares = ("non_alphanumeric", "url_char", "bracket", "boilerplate_paragraph")
@@ -79,7 +75,7 @@ class NeMo(SignalFamily):
     def _boilerplate(self, batch: TextBatch) -> npt.NDArray[np.float32]:
         paragraphs = pc.split_pattern(batch.texts, "\n\n")
         each, owner = paragraphs.flatten(), pc.list_parent_indices(paragraphs).to_numpy()
-        either = "|".join(map(re.escape, self.phrases))
+        either = "|".join(map(re.escape, PHRASES))
         held = pc.match_substring_regex(each, either, ignore_case=True)
         filler = pc.match_substring_regex(each, "lorem ipsum", ignore_case=True)
         counts = [

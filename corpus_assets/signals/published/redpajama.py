@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, code_points_of, share
+from corpus_assets.signals.base import CountsWords, TextBatch, code_points_of, share
 from corpus_assets.signals.kernels import line_dialects as lines_kernel
 from corpus_assets.signals.kernels import redpajama as kernel
-from corpus_assets.signals.repetition import NgramSize
+from corpus_assets.signals.repetition import DUP_NGRAMS, TOP_NGRAMS
 from corpus_assets.text import repetition as ngrams
 from corpus_assets.text.phrases import count_phrases, phrase_table
 from corpus_assets.text.split import END, START
@@ -24,7 +23,7 @@ _SYMBOLS = ("#", "...", "…")
 ENTROPY_DECIMALS = 6
 
 
-class RedPajama(WordBreaks, SignalFamily):
+class RedPajama(CountsWords):
     """Names begin with `redpajama_`, thresholds are the user's: it was published as signals.
 
     Over normalised words (ASCII punctuation taken out, letters made small, Unicode decomposed to
@@ -51,20 +50,14 @@ class RedPajama(WordBreaks, SignalFamily):
     version: ClassVar[int] = 2
 
     family: Literal["redpajama"] = "redpajama"
-    top_ngrams: tuple[NgramSize, ...] = Field(
-        default=(2, 3, 4), description="sizes n of `redpajama_top_N_gram_ratio`"
-    )
-    dup_ngrams: tuple[NgramSize, ...] = Field(
-        default=(5, 6, 7, 8, 9, 10), description="sizes n of `redpajama_dup_N_gram_share`"
-    )
 
     def columns(self) -> dict[str, pa.DataType]:
         shares = [
             "mean_word_chars",
             "unique_word_share",
             "unigram_entropy",
-            *(f"top_{n}_gram_ratio" for n in self.top_ngrams),
-            *(f"dup_{n}_gram_share" for n in self.dup_ngrams),
+            *(f"top_{n}_gram_ratio" for n in TOP_NGRAMS),
+            *(f"dup_{n}_gram_share" for n in DUP_NGRAMS),
             "symbol_to_token_ratio",
             "no_alphabet_token_share",
             "all_caps_token_share",
@@ -101,10 +94,10 @@ class RedPajama(WordBreaks, SignalFamily):
             "unigram_entropy": np.round(np.maximum(entropy, 0.0), ENTROPY_DECIMALS),
             "javascript_words": words.sum_by_document(is_javascript),
         }
-        chars = words.repeated_ngrams(max(self.top_ngrams + self.dup_ngrams, default=0))
-        for n in self.top_ngrams:
+        chars = words.repeated_ngrams(max(DUP_NGRAMS))
+        for n in TOP_NGRAMS:
             values[f"top_{n}_gram_ratio"] = share(chars[:, n, ngrams.FIRST], words.chars)
-        for n in self.dup_ngrams:
+        for n in DUP_NGRAMS:
             values[f"dup_{n}_gram_share"] = share(chars[:, n, ngrams.ALL], words.chars)
         return values
 

@@ -20,7 +20,8 @@ import pyarrow as pa
 from pydantic import BeforeValidator, Field, model_validator
 
 from corpus_assets.core.errors import ModelError, RecipeError
-from corpus_assets.core.identity import Settings, is_absent, keyed_hash
+from corpus_assets.core.identity import Settings, keyed_hash
+from corpus_assets.core.model_choice import Model
 from corpus_assets.models.fasttext_file import (
     END_OF_LINE,
     LABEL,
@@ -31,7 +32,7 @@ from corpus_assets.models.fasttext_file import (
 from corpus_assets.models.fasttext_labels import identify, label_scores
 from corpus_assets.models.fasttext_train import dump_model, train_rows
 from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.classifier import MODEL, NEGATIVE, POSITIVE, ReadsTexts
+from corpus_assets.signals.classifier import MODEL, NEGATIVE, POSITIVE, Reading, ReadsTexts
 
 VERSION = 3
 
@@ -52,14 +53,19 @@ class TrainSettings(Settings):
         description="number of training texts a word must occur in to be in the model, by its hash, "
         "so that the model has no name from a single document that may be taken down later",
     )
-    max_vocabulary: int = Field(
-        default=20_000,
-        ge=1,
-        description="min_documents is raised until no more words than this are left",
-    )
-    holdout_share: float = Field(default=0.2, gt=0, lt=1)
     min_examples: int = Field(default=10, ge=2, description="distinct texts needed on each side")
-    seed: int = Field(default=0, ge=0, lt=2**31)
+
+
+@dataclass(frozen=True)
+class TrainLimits:
+    """What bounds a model, and what is kept for measuring."""
+
+    max_vocabulary: int = 20_000  # min_documents is raised until no more words than this are left
+    holdout_share: float = 0.2  # of the texts on each side
+    seed: int = 0  # of the training, and of the choice of held-out texts
+
+
+LIMITS = TrainLimits()
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,11 @@ class TrainedClassifier:
 
 
 def train_classifier(
-    positives: Sequence[str], negatives: Sequence[str], family: ReadsTexts, settings: TrainSettings
+    positives: Sequence[str],
+    negatives: Sequence[str],
+    family: ReadsTexts,
+    settings: TrainSettings,
+    limits: TrainLimits = LIMITS,
 ) -> TrainedClassifier:
     """Train on most of the texts, measure on the rest. `family` says how texts are read.
 
@@ -82,13 +92,13 @@ def train_classifier(
     """
     good, poor = (_distinct(texts, family) for texts in (positives, negatives))
     ambiguous = good & poor
-    good_held, good_train = _split(good - ambiguous, "positive", family.name, settings)
-    poor_held, poor_train = _split(poor - ambiguous, "negative", family.name, settings)
+    good_held, good_train = _split(good - ambiguous, "positive", family.name, settings, limits)
+    poor_held, poor_train = _split(poor - ambiguous, "negative", family.name, settings, limits)
     examples = [(text, POSITIVE) for text in good_train] + [(text, NEGATIVE) for text in poor_train]
-    examples.sort(key=lambda example: _order(example[0], settings))
+    examples.sort(key=lambda example: _order(example[0], limits))
     texts_with = _texts_with(text for text, _ in examples)
-    least = _min_documents(texts_with, settings)
-    content, model = _train(examples, texts_with, least, family.name, settings)
+    least = _min_documents(texts_with, settings, limits)
+    content, model = _train(examples, texts_with, least, family.name, settings, limits)
     metrics = {
         "n_train_positives": len(good_train),
         "n_train_negatives": len(poor_train),
@@ -101,7 +111,11 @@ def train_classifier(
 
 
 def train_labels(
-    texts: Sequence[str], labels: Sequence[str], family: ReadsTexts, settings: TrainSettings
+    texts: Sequence[str],
+    labels: Sequence[str],
+    family: ReadsTexts,
+    settings: TrainSettings,
+    limits: TrainLimits = LIMITS,
 ) -> TrainedClassifier:
     """Train on labelled texts, as `train_classifier` does on two sides. A text with two labels is
     left out, and so is a label with fewer than `min_examples` texts."""
@@ -118,12 +132,12 @@ def train_labels(
             f"classifiers.{family.name}: {len(known)} labels have {settings.min_examples} texts or "
             "more (min_examples), needed: 2; draw more documents, or name another signal"
         )
-    parts = {label: _split(left[label], label, family.name, settings) for label in known}
+    parts = {label: _split(left[label], label, family.name, settings, limits) for label in known}
     examples = [(text, label) for label, (_, some) in parts.items() for text in some]
-    examples.sort(key=lambda example: _order(example[0], settings))
+    examples.sort(key=lambda example: _order(example[0], limits))
     texts_with = _texts_with(text for text, _ in examples)
-    least = _min_documents(texts_with, settings)
-    content, model = _train(examples, texts_with, least, family.name, settings, known)
+    least = _min_documents(texts_with, settings, limits)
+    content, model = _train(examples, texts_with, least, family.name, settings, limits, known)
     right = {label: _right(model, label, held) for label, (held, _) in parts.items()}
     n_held = sum(len(held) for held, _ in parts.values())
     metrics = {
@@ -157,8 +171,8 @@ def auc(good: Sequence[float], poor: Sequence[float]) -> float:
 def _distinct(texts: Sequence[str], family: ReadsTexts) -> set[str]:
     """One line a text; in plain text, words that fastText would obey are left out."""
     batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
-    lines = family.read(batch).texts.to_pylist()
-    if family.text == "plain":
+    lines = family.reading.read(batch).texts.to_pylist()
+    if family.reading.text == "plain":
         lines = [
             " ".join(w for w in line.replace("\0", " ").split() if not _is_obeyed(w))
             for line in lines
@@ -170,13 +184,13 @@ def _is_obeyed(word: str) -> bool:
     return word == END_OF_LINE.decode() or word.startswith(LABEL)
 
 
-def _order(text: str, settings: TrainSettings) -> tuple[int, str]:
-    key = f"quality-model-{settings.seed}".encode()  # another one would change every model
+def _order(text: str, limits: TrainLimits) -> tuple[int, str]:
+    key = f"quality-model-{limits.seed}".encode()  # another one would change every model
     return keyed_hash(key, text.encode("utf-8", "replace")), text
 
 
 def _split(
-    texts: set[str], side: str, name: str, settings: TrainSettings
+    texts: set[str], side: str, name: str, settings: TrainSettings, limits: TrainLimits
 ) -> tuple[list[str], list[str]]:
     """(held out, to train on), both ordered by keyed hash and neither empty."""
     if len(texts) < settings.min_examples:
@@ -184,8 +198,8 @@ def _split(
             f"classifiers.{name}: {len(texts)} distinct {side} texts, needed: "
             f"{settings.min_examples} (min_examples); name more {side} sources"
         )
-    ordered = sorted(texts, key=lambda text: _order(text, settings))
-    n_held = min(max(round(settings.holdout_share * len(ordered)), 1), len(ordered) - 1)
+    ordered = sorted(texts, key=lambda text: _order(text, limits))
+    n_held = min(max(round(limits.holdout_share * len(ordered)), 1), len(ordered) - 1)
     return ordered[:n_held], ordered[n_held:]
 
 
@@ -199,13 +213,13 @@ def _texts_with(texts: Iterable[str]) -> Counter[bytes]:
     return Counter(chain.from_iterable(set(_words(text)) for text in texts))
 
 
-def _min_documents(texts_with: Counter[bytes], settings: TrainSettings) -> int:
+def _min_documents(texts_with: Counter[bytes], settings: TrainSettings, limits: TrainLimits) -> int:
     """Return the smallest number, from `min_documents` up, that leaves at most `max_vocabulary`
     words."""
     words_with = Counter(texts_with.values())
     least = settings.min_documents
     words = sum(n for count, n in words_with.items() if count >= least)
-    while words > settings.max_vocabulary:
+    while words > limits.max_vocabulary:
         words -= words_with[least]
         least += 1
     return least
@@ -217,6 +231,7 @@ def _train(
     least: int,
     name: str,
     settings: TrainSettings,
+    limits: TrainLimits,
     labels: Sequence[str] = LABELS,
 ) -> tuple[bytes, FastTextModel]:
     spelled = sorted(texts_with, key=lambda word: (-texts_with[word], word))
@@ -235,7 +250,7 @@ def _train(
         buckets=settings.bucket,
         epochs=settings.epochs,
         rate=settings.lr,
-        seed=settings.seed,
+        seed=limits.seed,
     )
     if not (np.isfinite(rows).all() and np.isfinite(output).all()):
         raise ModelError(
@@ -317,15 +332,6 @@ class SnapshotSample(Settings):
         return body
 
 
-class LabelSample(SnapshotSample):
-    """Documents that have a label already, by their source or by an import."""
-
-    signal: str = Field(
-        description="label of the family `source_labels` or `imported`, a struct's member as "
-        "`name.member`; documents without one are not drawn"
-    )
-
-
 def _files(value: Any) -> Any:
     return {"files": [value]} if isinstance(value, str) else value
 
@@ -333,72 +339,63 @@ def _files(value: Any) -> Any:
 TrainingTexts = Annotated[TextFiles | SnapshotSample, BeforeValidator(_files)]
 
 
-class ClassifierEntry(Settings):
-    """Train a classifier on positives and negatives, or take a fastText model: an installed one by
-    its name, or a file pinned by its digest."""
+class ClassifierEntry(Reading):
+    """Train a classifier on positives and negatives, or take a fastText model."""
 
     positives: tuple[TrainingTexts, ...] = Field(
         default=(), description="what it looks for: files, or samples of snapshots"
     )
     negatives: tuple[TrainingTexts, ...] = Field(default=(), description="counterexamples to those")
-    labels_from: LabelSample | None = Field(
+    labels_from: str | None = Field(
         default=None,
-        exclude_if=is_absent,
-        description="instead: labels of documents, to be learned for those that have none",
+        description="instead: a label of documents (by the family `source_labels` or `imported`, a "
+        "struct's member as `name.member`), to be learned for those that have none",
+    )
+    documents: SnapshotSample | None = Field(
+        default=None,
+        description="where `labels_from` learns; those without the label are not drawn",
     )
     train: TrainSettings = Field(default=TrainSettings(), description="how it is trained")
-    model: str | None = Field(
-        default=None,
-        description="name of an installed fastText model (`corpus models list`); then nothing is "
-        "trained",
-    )
-    pinned: str | None = Field(default=None, description="path of a fastText model, likewise")
-    sha256: str | None = Field(
-        default=None,
-        description="digest of the pinned file; of a model by name: what it must be, not only what "
-        "is installed",
+    model: Model | None = Field(
+        default=None, description="a fastText model; then nothing is trained"
     )
 
     @model_validator(mode="after")
     def _one_way(self) -> "ClassifierEntry":
         if not self.is_trained:
-            if self.positives or self.negatives or self.labels_from:
-                raise ValueError("set one of `model`, `pinned`, or `positives` and `negatives`")
-            if self.model is not None and self.pinned is not None:
-                raise ValueError("set either `model` or `pinned`")
-            if self.pinned is not None and self.sha256 is None:
-                raise ValueError("a pinned classifier needs its `sha256`")
+            if self.positives or self.negatives or self.labels_from or self.documents:
+                raise ValueError("set either `model`, or `positives` and `negatives`")
         elif self.labels_from is not None:
             if self.positives or self.negatives:
                 raise ValueError("set either `labels_from` or `positives` and `negatives`")
+            if self.documents is None:
+                raise ValueError("`labels_from` needs `documents` to learn from")
         elif not self.positives or not self.negatives:
-            raise ValueError("set `positives` and `negatives`, `model`, or `pinned` and `sha256`")
+            raise ValueError("set `positives` and `negatives`, or `model`")
         return self
 
     @property
     def is_trained(self) -> bool:
-        return self.model is None and self.pinned is None
+        return self.model is None
 
     def identity(self) -> dict[str, Any]:
-        """Return what changes the model: never where something lies."""
+        """Return what changes the model or how it is asked: never where something lies."""
+        reading = super().identity()
         if self.model is not None:
-            return {"model": self.model, "sha256": self.sha256}
-        if self.pinned is not None:
-            return {"sha256": self.sha256}
+            return reading | {"model": self.model.identity()}
+        train = reading | {"train": self.train.identity()}
         if self.labels_from is not None:
-            return {"train": self.train.identity(), "labels_from": self.labels_from.identity()}
-        return {
-            "train": self.train.identity(),
-            **{side: [texts.identity() for texts in self.texts(side)] for side in SIDES},
-        }
+            documents = self.documents.identity() if self.documents else None
+            return train | {"labels_from": self.labels_from, "documents": documents}
+        return train | {side: [texts.identity() for texts in self.texts(side)] for side in SIDES}
 
     def texts(self, side: str) -> tuple[TextFiles | SnapshotSample, ...]:
         return self.positives if side == "positives" else self.negatives
 
     def samples(self) -> list[tuple[str, int, SnapshotSample]]:
         """(side, place, sample) of every sample of snapshots, in a fixed order."""
-        if self.labels_from is not None:
-            return [(LABELLED, 0, self.labels_from)]
+        if self.documents is not None:
+            return [(LABELLED, 0, self.documents)]
         return [
             (side, place, texts)
             for side in SIDES

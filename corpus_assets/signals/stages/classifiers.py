@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core import files
-from corpus_assets.core.errors import MissingInput, ModelError, RecipeError, SourceError
+from corpus_assets.core.errors import MissingInput, RecipeError, SourceError
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.schemas import SOURCE_LABELS
 from corpus_assets.core.stage import Calibration, Scope, Stage
@@ -21,7 +21,7 @@ from corpus_assets.core.store import Output, local_checked
 from corpus_assets.core.task import Each, Task, TaskContext, count
 from corpus_assets.scrub.texts import sample_settings, scrubbed_sample
 from corpus_assets.signals.base import SignalFamily, TextBatch
-from corpus_assets.signals.classifier import MODEL, Classifier, Label, ReadsTexts
+from corpus_assets.signals.classifier import MODEL, Classifier, Label, Reading
 from corpus_assets.signals.ensemble import RANKS
 from corpus_assets.signals.importance import Importance, train_importance
 from corpus_assets.signals.imported import IMPORT, Imported, find_import
@@ -31,7 +31,6 @@ from corpus_assets.signals.stages.classifier_training import (
     SIDES,
     VERSION,
     ClassifierEntry,
-    LabelSample,
     SnapshotSample,
     TextFiles,
     TrainedClassifier,
@@ -46,7 +45,6 @@ from corpus_assets.signals.stages.training_sample import (
     read_page_list,
     read_texts,
 )
-from corpus_assets.text.segment import DEFINITION
 
 NODE = files.CLASSIFIER.stage
 COLUMNS = ["doc_id", "url_key", "host", "text"]
@@ -61,7 +59,7 @@ def plan_sample(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]:
             name,
             {"max_documents": sample.max_documents, "languages": sample.languages}
             | {"seed": pipeline.recipe.seed}
-            | _label_settings(pipeline, name, sample)
+            | _label_settings(pipeline, name)
             | sample_settings(pipeline, snapshot),
             _sample_digests(pipeline, name, sample),
             _sample_params(pipeline, name, sample),
@@ -81,16 +79,16 @@ def plan_sample(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]:
     return Each(task, range(len(drawn) * len(documents)))
 
 
-def _label_settings(pipeline: SignalsPlanner, name: str, sample: SnapshotSample) -> dict[str, Any]:
-    """Return the signal that a sample takes labels from, and the family that gives it."""
-    if not isinstance(sample, LabelSample):
+def _label_settings(pipeline: SignalsPlanner, name: str) -> dict[str, Any]:
+    """Return the signal that a classifier's sample takes labels from, and the family that gives it."""
+    signal = pipeline.recipe.classifiers[name].labels_from
+    if signal is None:
         return {}
-    family = _labelling(pipeline, name, sample)
-    return {"signal": sample.signal, "family": family.identity()}
+    return {"signal": signal, "family": _labelling(pipeline, name, signal).identity()}
 
 
-def _labelling(pipeline: SignalsPlanner, name: str, sample: LabelSample) -> Imported | SourceLabels:
-    column = sample.signal.partition(".")[0]
+def _labelling(pipeline: SignalsPlanner, name: str, signal: str) -> Imported | SourceLabels:
+    column = signal.partition(".")[0]
     for family in pipeline.recipe.signals.families:
         if isinstance(family, Imported | SourceLabels) and column in family.columns():
             return family
@@ -113,8 +111,6 @@ def plan_classifiers(pipeline: SignalsPlanner) -> list[Task]:
             if isinstance(texts, TextFiles)
         }
         settings = {**entry.identity(), "name": name, "family": family.model_dump(mode="json")}
-        if family.word_breaks == "segmented":
-            settings["segmenter"] = DEFINITION
         tasks.append(
             CLASSIFIERS.task(
                 settings,
@@ -164,16 +160,7 @@ def outside_classifiers(pipeline: SignalsPlanner) -> dict[str, tuple[Path, str]]
     for name, entry in pipeline.recipe.classifiers.items():
         need = f"{MODEL}{name}"
         if entry.model is not None:
-            found[need] = pipeline.model(entry.model, _key(name), entry.sha256, need)
-        elif entry.pinned is not None:
-            (path,) = pipeline.locations.files((entry.pinned,), f"{_key(name)}.pinned", need)
-            sha256 = pipeline.digest_of(path)
-            if sha256 != entry.sha256:
-                raise ModelError(
-                    f"{_key(name)}: {path} has SHA-256 {sha256}, the recipe says {entry.sha256}: "
-                    "fetch the file again, or correct the recipe"
-                )
-            found[need] = path, sha256
+            found[need] = pipeline.model(entry.model, _key(name), need)
     return found
 
 
@@ -250,8 +237,9 @@ def _sample_digests(pipeline: SignalsPlanner, name: str, sample: SnapshotSample)
         digests["urls"] = pipeline.digests_of(_lists(pipeline, name, sample))
     if sample.languages is not None:
         digests["lid"] = pipeline.language_model()[1]
-    if isinstance(sample, LabelSample):
-        for need in _labelling(pipeline, name, sample).needs():
+    signal = pipeline.recipe.classifiers[name].labels_from
+    if signal is not None:
+        for need in _labelling(pipeline, name, signal).needs():
             digests[need] = need.removeprefix(IMPORT)
     return digests
 
@@ -262,8 +250,9 @@ def _sample_params(pipeline: SignalsPlanner, name: str, sample: SnapshotSample) 
         params["urls"] = [str(path) for path in _lists(pipeline, name, sample)]
     if sample.languages is not None:
         params["lid"] = str(pipeline.language_model()[0])
-    if isinstance(sample, LabelSample):
-        for need in _labelling(pipeline, name, sample).needs():
+    signal = pipeline.recipe.classifiers[name].labels_from
+    if signal is not None:
+        for need in _labelling(pipeline, name, signal).needs():
             kept = find_import(pipeline.store, need.removeprefix(IMPORT))
             params["import"] = [need, kept.path, kept.now]
     return params
@@ -342,11 +331,11 @@ def run_classifiers(context: TaskContext) -> None:
     settings = context.task.settings
     if "labels_from" in settings:
         tables = context.tables(context.names(f"{LABELLED}/"))
-        drawn = first_drawn(tables, settings["labels_from"]["max_documents"])
+        drawn = first_drawn(tables, settings["documents"]["max_documents"])
         taught = train_labels(
             drawn["text"].to_pylist(),
             drawn["label"].to_pylist(),
-            _reading(settings),
+            _family(settings),
             context.settings(TrainSettings, "train"),
         )
         context.write_bytes(files.CLASSIFIER, taught.model)
@@ -354,8 +343,9 @@ def run_classifiers(context: TaskContext) -> None:
         context.notes["metrics"] = {settings["name"]: taught.metrics}
         return
     positives, negatives = (_texts(context, side) for side in SIDES)
-    if settings["family"]["family"] == "importance":
-        table = train_importance(positives, negatives, context.settings(Importance, "family"))
+    family = _family(settings)
+    if isinstance(family, Importance):
+        table = train_importance(positives, negatives, family)
         trained = TrainedClassifier(
             table, {"n_targets": len(positives), "n_raw": len(negatives), "model_bytes": len(table)}
         )
@@ -371,14 +361,17 @@ def _trained(context: TaskContext, positives: list[str], negatives: list[str]) -
     return train_classifier(
         positives,
         negatives,
-        _reading(settings),
+        _family(settings),
         context.settings(TrainSettings, "train"),
     )
 
 
-def _reading(settings: Mapping[str, Any]) -> ReadsTexts:
+def _family(settings: Mapping[str, Any]) -> Classifier | Importance:
+    """Return what scores with a classifier, as far as training asks it."""
     said = settings["family"]
-    return ReadsTexts(**{name: said[name] for name in ReadsTexts.model_fields if name in said})
+    is_importance = said["family"] == "importance"
+    family = Importance(**said) if is_importance else Classifier(name=said["name"])
+    return family.with_reading(Reading(**{key: settings[key] for key in Reading.model_fields}))
 
 
 def _texts(context: TaskContext, side: str) -> list[str]:
@@ -426,9 +419,7 @@ def _may_hold(recipe: Mapping[str, Any], name: str) -> str:
             "how often words and pairs of words fall into each of some thousand hashed places; no "
             "text"
         )
-    least = recipe["classifiers"][name]["train"].get("min_documents")
-    if least is None:
-        return "every word of the texts it was trained on, readable, and how it weighs"
+    least = recipe["classifiers"][name]["train"]["min_documents"]
     return (
         f"64-bit hashes of words that occur in {least} or more of the texts it was trained on, and "
         "how they weigh; rarer words and runs of words as weights in hashed places; no spelling"

@@ -6,14 +6,13 @@ their digests.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core import files
-from corpus_assets.core.errors import ModelError, SourceError
+from corpus_assets.core.errors import SourceError
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
@@ -29,8 +28,6 @@ from corpus_assets.signals.stages.perplexity_training import (
 from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.training_sample import read_texts
 
-NO_ENTRIES: dict[str, PerplexityModelEntry] = {}
-
 
 def plan_perplexity_model(pipeline: SignalsPlanner) -> list[Task]:
     if pipeline.pin_of(files.PERPLEXITY_MODELS.stage):
@@ -40,7 +37,7 @@ def plan_perplexity_model(pipeline: SignalsPlanner) -> list[Task]:
         texts = pipeline.locations.files(entry.texts, _key(name, "texts"))
         tasks.append(
             PERPLEXITY_MODEL.task(
-                {"name": name, "where": entry.where, "train": entry.train.identity()},
+                {"name": name, "where": entry.where, "order": entry.order},
                 extra_inputs={"texts": pipeline.digests_of(texts)},
                 params={"texts": [str(path) for path in texts]},
                 label=name,
@@ -70,7 +67,7 @@ def model_inputs(
     for need in needs:
         if not need.startswith(MODEL):
             continue
-        entry = _entries(pipeline)[need.removeprefix(MODEL)]
+        entry = pipeline.recipe.perplexity[need.removeprefix(MODEL)]
         if entry.is_trained:
             shared[need] = pipeline.calibration(files.PERPLEXITY_MODELS)
         for name, path in _outside(pipeline, need.removeprefix(MODEL), entry).items():
@@ -98,7 +95,7 @@ def outside_files(pipeline: SignalsPlanner) -> dict[str, Path]:
     """The files of those models, by the names that signals need."""
     return {
         name: path
-        for model, entry in _entries(pipeline).items()
+        for model, entry in pipeline.recipe.perplexity.items()
         for name, path in _outside(pipeline, model, entry).items()
     }
 
@@ -106,42 +103,19 @@ def outside_files(pipeline: SignalsPlanner) -> dict[str, Path]:
 def _outside(pipeline: SignalsPlanner, name: str, entry: PerplexityModelEntry) -> dict[str, Path]:
     """Files of a KenLM model, each checked against its digest."""
     found: dict[str, Path] = {}
-    for suffix, key, named, stated, sha256 in (
-        ("", "kenlm", entry.model, entry.kenlm, entry.sha256),
-        (
-            PIECES,
-            "sentencepiece",
-            entry.sentencepiece_model,
-            entry.sentencepiece,
-            entry.sentencepiece_sha256,
-        ),
-    ):
-        need = MODEL + name + suffix
-        if named is not None:
-            found[need], _ = pipeline.model(named, _key(name, key), sha256, need)
-        if stated is None:
-            continue
-        (path,) = pipeline.locations.files((stated,), _key(name, key), need)
-        if pipeline.digest_of(path) != sha256:
-            raise ModelError(
-                f"{_key(name, key)}: {path} has SHA-256 {pipeline.digest_of(path)}, the recipe says "
-                f"{sha256}: fetch the file again, or correct the recipe"
-            )
-        found[need] = path
+    for suffix, key, model in (("", "model", entry.model), (PIECES, "pieces", entry.pieces)):
+        if model is not None:
+            need = MODEL + name + suffix
+            found[need], _ = pipeline.model(model, _key(name, key), need)
     return found
 
 
-def _entries(pipeline: SignalsPlanner) -> dict[str, PerplexityModelEntry]:
-    settings: Any = pipeline.recipe.perplexity
-    return NO_ENTRIES if settings is None else settings.models
-
-
 def _trained(pipeline: SignalsPlanner) -> dict[str, PerplexityModelEntry]:
-    return {name: entry for name, entry in _entries(pipeline).items() if entry.is_trained}
+    return {name: entry for name, entry in pipeline.recipe.perplexity.items() if entry.is_trained}
 
 
 def _key(name: str, key: str) -> str:
-    return f"perplexity.models.{name}.{key}"
+    return f"perplexity.{name}.{key}"
 
 
 def run_perplexity_model(context: TaskContext) -> None:
@@ -152,10 +126,10 @@ def run_perplexity_model(context: TaskContext) -> None:
         texts += _read_parquet(path, where) if is_parquet else read_texts([path], where)
     if not texts:
         raise SourceError(
-            f"perplexity.models.{context.task.settings['name']}: no row of its texts has "
+            f"perplexity.{context.task.settings['name']}: no row of its texts has "
             f"{', '.join(f'{key}: {value}' for key, value in where.items()) or 'a text'}"
         )
-    settings = context.settings(NgramSettings, "train")
+    settings = NgramSettings(order=context.task.settings["order"])
     trained = train_model(context.task.settings["name"], texts, settings)
     context.write_bytes(files.PERPLEXITY_MODEL, trained.model)
     context.counts["documents_in"] = len(texts)

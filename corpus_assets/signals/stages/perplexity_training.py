@@ -10,7 +10,7 @@ lock. It is a function of the set of texts, in whatever order they come.
 Training takes about 50 bytes of memory and 0.4 microseconds a character at order 4.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -21,13 +21,14 @@ from pydantic import Field, model_validator
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings, keyed_hash
+from corpus_assets.core.model_choice import Model
 from corpus_assets.models import ngram_score
 from corpus_assets.models.ngram_counts import Trie, count_ngrams, least_count, spelling_of
 from corpus_assets.models.ngram_file import NgramModel, dump_models, parse_models
 from corpus_assets.models.ngram_perplexity import perplexities
 from corpus_assets.models.ngram_score import BOUNDARY, EDGE, FIRST_WORD, MAX_ORDER, UNKNOWN
 from corpus_assets.models.ngram_units import fold, split_units, unit_kinds
-from corpus_assets.signals.perplexity import MODEL, ModelName
+from corpus_assets.signals.perplexity import MODEL
 from corpus_assets.text.split import hash_spans
 
 VERSION = 2
@@ -35,38 +36,22 @@ VERSION = 2
 BATCH_CHARS = 4_000_000
 
 
-class NgramSettings(Settings):
+@dataclass(frozen=True)
+class NgramSettings:
     """What the model is, and what bounds it: up to 20 bytes an n-gram, 36 a word."""
 
-    order: int = Field(default=4, ge=2, le=MAX_ORDER, description="words of the longest n-grams")
-    max_vocabulary: int = Field(
-        default=200_000,
-        ge=1,
-        le=20_000_000,
-        description="min_word_count is raised until no more words than this are left",
-    )
-    min_word_count: int = Field(default=2, ge=1, description="rarer words are unknown words")
-    max_ngrams: int = Field(
-        default=4_000_000,
-        ge=1,
-        le=1_000_000_000,
-        description="of two and more words; the rarest go until no more than this are left",
-    )
-    max_chars: int = Field(
-        default=100_000_000,
-        ge=1_000,
-        description="read of all texts together, which are drawn by keyed hash",
-    )
-    min_texts: int = Field(default=10, ge=2, description="distinct texts needed")
-    holdout_share: float = Field(
-        default=0.05, gt=0, lt=1, description="texts that are not trained on but measured with"
-    )
-    seed: int = Field(default=0, ge=0, lt=2**31, description="of the drawing of texts")
+    order: int = 4  # words of the longest n-grams
+    max_vocabulary: int = 200_000  # the least word count is raised until no more words are left
+    min_word_count: int = 2  # rarer words are unknown words
+    max_ngrams: int = 4_000_000  # of two and more words; the rarest go until no more are left
+    max_chars: int = 100_000_000  # read of all texts together, which are drawn by keyed hash
+    min_texts: int = 10  # distinct ones
+    holdout_share: float = 0.05  # of texts that are not trained on but measured with
+    seed: int = 0  # of the drawing of texts
 
 
 class PerplexityModelEntry(Settings):
-    """A model that is trained on texts, or one of KenLM: an installed one by its name, or a file by
-    path and digest."""
+    """A model that is trained on texts, or one of KenLM."""
 
     texts: tuple[str, ...] = Field(
         default=(), description="files to train on: JSONL or Parquet with a field `text`"
@@ -75,36 +60,26 @@ class PerplexityModelEntry(Settings):
         default_factory=dict,
         description="fields and the values they must have, say {lang: de}: other rows are left out",
     )
-    train: NgramSettings = Field(default=NgramSettings(), description="how it is trained")
-    model: str | None = Field(
+    order: int = Field(
+        default=NgramSettings.order,
+        ge=2,
+        le=MAX_ORDER,
+        description="words of the longest n-grams, in training",
+    )
+    model: Model | None = Field(default=None, description="a KenLM model, instead of `texts`")
+    pieces: Model | None = Field(
         default=None,
-        description="name of an installed KenLM model (`corpus models list`), instead of `texts`",
+        description="the SentencePiece model that cuts texts into pieces for it, as in CCNet",
     )
-    sentencepiece_model: str | None = Field(
-        default=None, description="name of the model that cuts texts into pieces for it"
-    )
-    kenlm: str | None = Field(default=None, description="path of a KenLM model, likewise")
-    sha256: str | None = Field(default=None, description="digest of the KenLM model")
-    sentencepiece: str | None = Field(
-        default=None, description="cuts texts into pieces for the KenLM model, as in CCNet"
-    )
-    sentencepiece_sha256: str | None = Field(default=None, description="its digest")
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        ways = (self.texts or None, self.model, self.kenlm)
-        if sum(way is not None for way in ways) != 1:
-            raise ValueError("set one of `texts` to train on, `model` and `kenlm`")
-        if self.kenlm is None and self.sentencepiece is not None:
-            raise ValueError("`sentencepiece` goes with `kenlm`")
-        if self.model is None and self.sentencepiece_model is not None:
-            raise ValueError("`sentencepiece_model` goes with `model`")
+        if bool(self.texts) == (self.model is not None):
+            raise ValueError("set either `texts` to train on, or `model`")
+        if self.model is None and self.pieces is not None:
+            raise ValueError("`pieces` goes with `model`")
         if not self.texts and self.where:
             raise ValueError("`where` goes with `texts`")
-        for path, digest in (("kenlm", "sha256"), ("sentencepiece", "sentencepiece_sha256")):
-            is_named = self.model is not None and getattr(self, path) is None
-            if (getattr(self, path) is None) != (getattr(self, digest) is None) and not is_named:
-                raise ValueError(f"`{path}` and `{digest}` go together")
         return self
 
     @property
@@ -112,34 +87,22 @@ class PerplexityModelEntry(Settings):
         return bool(self.texts)
 
     def identity(self) -> dict[str, Any]:
-        """Where files lie is not identity; those of KenLM are known by their digests."""
-        if self.is_trained:
-            return {"texts": len(self.texts), "where": self.where, "train": self.train.identity()}
-        digests = {"sha256": self.sha256, "sentencepiece_sha256": self.sentencepiece_sha256}
+        """Where files lie is not identity; models are known by their names and digests."""
         if self.model is None:
-            return digests
-        return {"model": self.model, "sentencepiece_model": self.sentencepiece_model} | digests
+            return {"texts": len(self.texts), "where": self.where, "order": self.order}
+        pieces = {"pieces": self.pieces.identity()} if self.pieces else {}
+        return {"model": self.model.identity()} | pieces
 
 
-class PerplexitySettings(Settings):
-    """Language models by name; the families `perplexity` and `token_divergence` use them."""
-
-    models: dict[ModelName, PerplexityModelEntry] = Field(
-        min_length=1, description="names that families use, often those of languages"
-    )
-
-    def identity(self) -> dict[str, Any]:
-        return {"models": {name: entry.identity() for name, entry in self.models.items()}}
-
-    def check_needs(self, needs: Iterable[str]) -> None:
-        """Refuse families that name models which are not here."""
-        for need in needs:
-            name = need.removeprefix(MODEL)
-            if need.startswith(MODEL) and name not in self.models:
-                raise ValueError(
-                    f"signals.families: there is no perplexity model {name!r}; "
-                    f"known: {', '.join(self.models)}"
-                )
+def check_models(entries: Mapping[str, PerplexityModelEntry], needs: Iterable[str]) -> None:
+    """Refuse families that name models which are not here."""
+    for need in needs:
+        name = need.removeprefix(MODEL)
+        if need.startswith(MODEL) and name not in entries:
+            raise ValueError(
+                f"signals.families: there is no perplexity model {name!r}; known: "
+                f"{', '.join(entries) or 'none, list it under `perplexity`'}"
+            )
 
 
 @dataclass(frozen=True)
@@ -200,8 +163,8 @@ def drawn_texts(
     distinct = {text for text in texts if text.strip()}
     if len(distinct) < settings.min_texts:
         raise RecipeError(
-            f"perplexity.models.{name}: {len(distinct)} distinct texts, needed: "
-            f"{settings.min_texts} (min_texts); name more"
+            f"perplexity.{name}: {len(distinct)} distinct texts, needed: "
+            f"{settings.min_texts}; name more"
         )
     order = {text: (keyed_hash(key, text.encode("utf-8", "replace")), text) for text in distinct}
     chosen: list[str] = []

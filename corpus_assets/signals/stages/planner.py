@@ -7,7 +7,7 @@ from corpus_assets.core.planner import Planner
 from corpus_assets.scrub.planner import ScrubRecipe
 from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.stages.classifier_training import ClassifierEntry
-from corpus_assets.signals.stages.perplexity_training import PerplexitySettings
+from corpus_assets.signals.stages.perplexity_training import PerplexityModelEntry
 from corpus_assets.signals.stages.settings import SignalSettings
 
 
@@ -24,7 +24,7 @@ class SignalsRecipe(ScrubRecipe, Protocol):
     @property
     def classifiers(self) -> dict[str, ClassifierEntry]: ...
     @property
-    def perplexity(self) -> PerplexitySettings | None: ...
+    def perplexity(self) -> dict[str, PerplexityModelEntry]: ...
     @property
     def selection(self) -> Selection: ...
     def scoring_families(self) -> tuple[SignalFamily, ...]: ...

@@ -17,7 +17,7 @@ from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
 from corpus_assets.signals.base import SignalFamily
-from corpus_assets.signals.ensemble import RANKS, Ensemble, rank_table
+from corpus_assets.signals.ensemble import MAX_DOCUMENTS, RANKS, Ensemble, rank_table
 from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signal_models import model_files, signal_models
@@ -40,10 +40,10 @@ def plan_score_sample(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]
     before = families_for(pipeline.recipe.signals, wanted)
     shared, extra, params = signal_models(pipeline, before.needs())
     settings = {
-        "signals": before.model_dump(mode="json"),
+        "signals": before.plain(),
         "families": before.identity(),
         "columns": sorted(wanted),
-        "max_documents": ensemble.max_documents,
+        "max_documents": MAX_DOCUMENTS,
         "seed": pipeline.recipe.seed,
     }
     return Each(
@@ -71,7 +71,7 @@ def plan_score_ranks(pipeline: SignalsPlanner) -> list[Task]:
     settings = {
         "scores": list(ensemble.scores),
         "steps": ensemble.steps,
-        "max_documents": ensemble.max_documents,
+        "max_documents": MAX_DOCUMENTS,
         "among": ensemble.among,
         "weigh": ensemble.weigh,
         "seed": pipeline.recipe.seed,
@@ -98,7 +98,7 @@ def families_for(settings: SignalSettings, wanted: Collection[str]) -> SignalSet
         if is_step or wanted.intersection(family.columns()):
             kept.append(family)
             wanted.update(family.reads())
-    return SignalSettings(families=tuple(reversed(kept)))
+    return settings.only(reversed(kept))
 
 
 def _makes_ranks(pipeline: SignalsPlanner, ensemble: Ensemble, snapshot: str) -> bool:
@@ -109,7 +109,7 @@ def _makes_ranks(pipeline: SignalsPlanner, ensemble: Ensemble, snapshot: str) ->
 
 def run_score_sample(context: TaskContext) -> None:
     settings = context.task.settings
-    families = context.settings(SignalSettings, "signals")
+    families = SignalSettings.of_plain(context.task.settings["signals"])
     table = context.table("documents", families.document_columns())
     place = places(table["doc_id"], settings["seed"])
     rows = np.sort(np.argsort(place, kind="stable")[: settings["max_documents"]])

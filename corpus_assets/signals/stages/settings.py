@@ -1,13 +1,15 @@
 """Which signals a recipe asks for, and what follows from that: columns, models, text steps."""
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Self, Union
 
 import pyarrow as pa
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from corpus_assets.core.identity import Settings
 from corpus_assets.signals import FAMILIES, TextStep
-from corpus_assets.signals.base import SignalFamily
+from corpus_assets.signals.base import CountsWords, SignalFamily, WordBreaks
+from corpus_assets.signals.classifier import Reading, ReadsTexts
 from corpus_assets.signals.ensemble import Ensemble
 
 if TYPE_CHECKING:
@@ -19,7 +21,22 @@ else:
 class SignalSettings(Settings):
     """Which families to compute; each is named by its `family` and holds its own settings."""
 
+    word_breaks: WordBreaks = Field(
+        default="white_space",
+        description="where words end that families count: at white space, or there and, in scripts "
+        "without spaces, by dictionary; classifiers say it themselves",
+    )
     families: tuple[AnyFamily, ...] = ()
+
+    @field_validator("families")
+    @classmethod
+    def _with_words(
+        cls, families: tuple[AnyFamily, ...], said: ValidationInfo
+    ) -> tuple[AnyFamily, ...]:
+        return tuple(
+            each.with_words(said.data["word_breaks"]) if isinstance(each, CountsWords) else each
+            for each in families
+        )
 
     @model_validator(mode="after")
     def _columns_are_distinct(self) -> Self:
@@ -50,6 +67,33 @@ class SignalSettings(Settings):
         for family in self.families:
             out.update(family.columns())
         return out
+
+    def only(self, families: Iterable[SignalFamily]) -> Self:
+        """Return the same for some of the families."""
+        return self.model_copy(update={"families": tuple(families)})
+
+    def with_readings(self, readings: Mapping[str, Reading]) -> Self:
+        """Return the same with how classifiers read texts, by their names."""
+        return self.only(
+            each.with_reading(readings[each.name])
+            if isinstance(each, ReadsTexts) and each.name in readings
+            else each
+            for each in self.families
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """Return all of it for a task: settings, and how classifiers read texts."""
+        readings = {
+            each.name: each.reading.model_dump(mode="json")
+            for each in self.families
+            if isinstance(each, ReadsTexts)
+        }
+        return {"settings": self.model_dump(mode="json"), "readings": readings}
+
+    @classmethod
+    def of_plain(cls, plain: Mapping[str, Any]) -> Self:
+        readings = {name: Reading(**said) for name, said in plain["readings"].items()}
+        return cls.model_validate(plain["settings"]).with_readings(readings)
 
     def text_steps(self) -> tuple[TextStep, ...]:
         """Return the families that rewrite text, in order."""

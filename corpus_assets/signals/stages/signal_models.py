@@ -6,14 +6,16 @@ from typing import Any
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import ModelError
+from corpus_assets.core.model_choice import ModelChoice
 from corpus_assets.core.store import Output, local_checked
 from corpus_assets.core.task import TaskContext
-from corpus_assets.models.files import model_digest
-from corpus_assets.signals.base import FILE, FOLDER, INSTALLED
+from corpus_assets.signals.base import FILE, FOLDER
+from corpus_assets.signals.embedding_score import EmbeddingScore
 from corpus_assets.signals.imported import IMPORT, find_import
 from corpus_assets.signals.stages.classifiers import learned_inputs
 from corpus_assets.signals.stages.perplexity import model_inputs
 from corpus_assets.signals.stages.planner import SignalsPlanner
+from corpus_assets.signals.stages.settings import SignalSettings
 
 MODEL_FILES = (files.CLASSIFIER, files.PERPLEXITY_MODELS, files.SCORE_RANKS)
 """What `signal_models` may read of other stages."""
@@ -39,21 +41,11 @@ def signal_models(
             extra[name] = pipeline.digest_of(path)
             outside[name] = str(path)
         elif name.startswith(FOLDER):
-            sha256, _, stated = name.removeprefix(FOLDER).partition(":")
-            if stated.startswith(INSTALLED):
-                named = stated.removeprefix(INSTALLED)
-                place, extra[name] = pipeline.model(named, "signals.families", sha256 or None, name)
-                outside[name] = str(place)
-                continue
-            copies = pipeline.locations.copies(name)
-            folder = copies[0] if copies else Path(pipeline.locations.resolve(stated))
-            extra[name] = folder_digest(folder)
-            if extra[name] != sha256:
-                raise ModelError(
-                    f"signals.families: the folder {folder} has the digest {extra[name]}, the "
-                    f"recipe says {sha256 or 'none'}: fetch it again, or correct the recipe"
-                )
-            outside[name] = str(folder)
+            model = folder_models(pipeline.recipe.signals)[name]
+            place, extra[name] = pipeline.model(model, "signals.families", name)
+            if not place.is_dir():
+                raise ModelError(f"signals.families: {place} is not a model folder; correct it")
+            outside[name] = str(place)
         elif name.startswith(IMPORT):
             kept = find_import(pipeline.store, name.removeprefix(IMPORT))
             extra[name] = kept.sha256
@@ -63,19 +55,18 @@ def signal_models(
     return shared, extra, params
 
 
+def folder_models(settings: SignalSettings) -> dict[str, ModelChoice]:
+    """Return the models in folders, by the names that families need them by."""
+    scored = [each for each in settings.families if isinstance(each, EmbeddingScore)]
+    return {each.needs()[0]: each.model for each in scored}
+
+
 def installed_folders(pipeline: SignalsPlanner) -> dict[str, str]:
     """Digests of the installed folders that families name, for the lock."""
-    needs = [need for need in pipeline.recipe.signals.needs() if need.startswith(FOLDER)]
-    found = {need: need.partition(INSTALLED)[2] for need in needs}
-    digests = signal_models(pipeline, [need for need, name in found.items() if name])[1]
-    return {f"{MODEL}{found[need]}": sha256 for need, sha256 in digests.items()}
-
-
-def folder_digest(folder: Path) -> str:
-    """Return the digest of a model's folder."""
-    if not folder.is_dir():
-        raise ModelError(f"signals.families: {folder} is not a model folder; correct its path")
-    return model_digest(folder)
+    models = folder_models(pipeline.recipe.signals)
+    names = {need: model.name for need, model in models.items() if model.name}
+    digests = signal_models(pipeline, list(names))[1]
+    return {f"{MODEL}{names[need]}": sha256 for need, sha256 in digests.items()}
 
 
 def model_files(context: TaskContext) -> dict[str, Path]:

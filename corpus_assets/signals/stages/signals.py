@@ -82,7 +82,7 @@ def _pieces(table: pa.Table) -> Iterator[tuple[str | None, pa.RecordBatch]]:
 
 def plan_signals(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]:
     settings = {
-        "signals": pipeline.recipe.signals.model_dump(mode="json"),
+        "signals": pipeline.recipe.signals.plain(),
         "families": pipeline.recipe.signals.identity(),  # with the version of each family
     }
     shared, extra, params = signal_models(pipeline, pipeline.recipe.signals.needs())
@@ -104,13 +104,13 @@ def run_signals(context: TaskContext) -> None:
         computed = _compute_signals(context)
     context.write_table(files.SIGNALS, computed, LOOKUP_ROWS)
     count(context, computed.num_rows, computed.num_rows)
-    settings = context.settings(SignalSettings, "signals")
+    settings = SignalSettings.of_plain(context.task.settings["signals"])
     covered = {f.name: f.covered(computed) for f in settings.families if isinstance(f, Imported)}
     context.notes |= {IMPORTED: covered} if covered else {}
 
 
 def _compute_signals(context: TaskContext) -> pa.Table:
-    settings = context.settings(SignalSettings, "signals")
+    settings = SignalSettings.of_plain(context.task.settings["signals"])
     table = context.table("documents", settings.document_columns())  # those that are there
     return compute_signals(table, settings, model_files(context))
 

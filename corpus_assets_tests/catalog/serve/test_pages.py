@@ -273,8 +273,7 @@ def test_a_slider_says_what_selection_keeps_at_its_place(
 def test_a_rule_asks_what_holds_for_the_documents_language_and_domain() -> None:
     rules = [
         {"name": "long", "signal": "n_words", "min": 50.0, "max": 100000.0,
-         "languages": {"ja": {"min": 20.0, "max": None}, "bo": {"max": 0.206}},
-         "domain_bounds": {"code": {"min": 10.0, "languages": {"ja": {"min": 5.0}}}}},
+         "languages": {"ja": {"min": 20.0, "max": None}, "bo": {"max": 0.206}}},
         {"name": "web_only", "signal": "share.of.stops", "max": 0.25, "exclusive": True,
          "domains": ["web"]},
         {"name": "for_ja", "signal": "n_words", "min": 1, "only_languages": ["ja"]},
@@ -298,8 +297,6 @@ def test_a_rule_asks_what_holds_for_the_documents_language_and_domain() -> None:
     }
     assert asked("ja", "books")["long"][1] == "at least 20, at most 100,000"
     assert asked("ja", "books")["for_ja"][1] == "at least 1"
-    assert asked("en", "code")["long"][1] == "at least 10, at most 100,000"
-    assert asked("ja", "code")["long"][1] == "at least 5, at most 100,000"
     assert "web_only" not in asked("ja", "code")
 
 

@@ -36,12 +36,6 @@ sources:
     snapshots: [CC-MAIN-2024-10]
     crawl:
       base: BASE
-      requests_per_second: 1000
-      connections: 4
-      first_wait_s: 0.001
-      max_wait_s: 0.002
-      attempts: 40
-      range_bytes: 4096
 signals:
   families:
     - {family: gopher_quality}
@@ -51,7 +45,7 @@ selection:
 tokenizer:
   train: {vocab_size: 400, special_slots: 2}
 shards:
-  pack: {seq_len: 64}
+  seq_len: 64
 mixture:
   domains: {web: 1.0}
   tiers: {all: 1.0}

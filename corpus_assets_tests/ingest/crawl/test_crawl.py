@@ -15,7 +15,7 @@ from corpus_assets.cli.main import main as corpus
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home
 from corpus_assets.ingest.crawl.layout import choose, parse_paths, robots_path
-from corpus_assets.ingest.crawl.settings import CrawlSettings, Take
+from corpus_assets.ingest.crawl.settings import CrawlSettings
 from corpus_assets.session import open_session
 from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, crawl_list, every_other
 from corpus_assets_tests.demo_build import version_files
@@ -104,10 +104,16 @@ def test_a_changed_file_is_refused_and_the_finished_parts_are_kept(
     assert len(list(place.home.glob("store/artifacts/documents/*/result.json"))) >= 4
 
 
-def test_files_are_kept_in_the_home_where_the_recipe_says_so(
+@pytest.fixture
+def caching(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CORPUS_FETCH_CACHE_GIB", "1")
+
+
+@pytest.mark.usefixtures("caching")
+def test_files_are_kept_in_the_home_where_the_environment_says_so(
     clean: Place, server: CrawlServer, tmp_path: Path
 ) -> None:
-    place = Place(tmp_path, server.base, cache="files")
+    place = Place(tmp_path, server.base)
     place.ingest()
     assert place.artifacts() == clean.artifacts()
     kept = [p for p in (place.home / "cache/sources").iterdir() if len(p.name) == 64]
@@ -173,7 +179,7 @@ def test_added_snapshots_are_part_of_the_recipe_from_then_on(
     with open_session(str(place.recipe), Home.resolve(str(place.home))) as session:
         source = session.pipeline.recipe.identity()["sources"][0]
     assert list(source["snapshots"]) == [FIRST, SECOND]
-    assert source["crawl"]["take"] == {SECOND: {"files": 2, "share": None}}
+    assert source["crawl"]["files_of"] == {SECOND: 2}
     assert "base" not in source["crawl"]
     assert place.run("snapshots", "list") == 0
     assert "2 ingested" in capsys.readouterr().out
@@ -217,13 +223,11 @@ def test_robots_records_of_the_chosen_files_are_pinned_with_them(
 
 def test_a_larger_number_of_files_contains_the_smaller() -> None:
     paths = [f"crawl-data/C/segments/{i % 3}/warc/f-{i:05d}.warc.gz" for i in range(500)]
-    ten, fifty = (choose(paths, Take(files=n), 7) for n in (10, 50))
+    ten, fifty = (choose(paths, n, 7) for n in (10, 50))
     assert fifty[:10] == ten
-    assert choose(list(reversed(paths)), Take(files=10), 7) == ten, "the list's order is no matter"
-    assert choose(paths, Take(files=10), 8) != ten, "the seed is"
-    assert choose(paths, Take(share=0.1), 7) == fifty
-    assert len(choose(paths, Take(share=0.0001), 7)) == 1
-    assert sorted(choose(paths, Take(), 7)) == sorted(paths)
+    assert choose(list(reversed(paths)), 10, 7) == ten, "the list's order is no matter"
+    assert choose(paths, 10, 8) != ten, "the seed is"
+    assert sorted(choose(paths, None, 7)) == sorted(paths)
 
 
 @pytest.mark.parametrize(
@@ -269,9 +273,9 @@ def test_a_list_that_inflates_without_end_is_refused(monkeypatch: pytest.MonkeyP
         parse_paths(data, "warc.paths.gz", "crawl-data/C/")
 
 
-def test_where_and_how_fast_files_come_is_no_identity() -> None:
+def test_where_files_come_from_is_no_identity() -> None:
     one = CrawlSettings(base="https://data.commoncrawl.org/", files=3)
-    other = CrawlSettings(base="s3://commoncrawl", files=3, connections=9, cache="files")
+    other = CrawlSettings(base="s3://commoncrawl", files=3)
     assert one.identity() == other.identity()
     assert one.identity() != CrawlSettings(files=4).identity()
 
@@ -296,11 +300,9 @@ def test_the_shipped_recipe_runs_from_two_files(
 ) -> None:
     changes = {
         "sources.commoncrawl.crawl.base": server.base,
-        "sources.commoncrawl.crawl.first_wait_s": "0.001",
-        "sources.commoncrawl.crawl.requests_per_second": "1000",
         "selection.rules": "[{name: language, signal: language, in: [en]}]",
         "tokenizer.train.vocab_size": "640",
-        "shards.pack.seq_len": "64",
+        "shards.seq_len": "64",
         "mixture.block_samples": "4",
         "mixture.max_epochs": "50",
     }
@@ -318,10 +320,11 @@ def test_the_shipped_recipe_runs_from_two_files(
     assert "Version cc-1" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("caching")
 def test_a_takedown_asks_no_server_and_lets_go_of_the_cached_file(
     server: CrawlServer, tmp_path: Path
 ) -> None:
-    place = Place(tmp_path, server.base, cache="files", files=2)
+    place = Place(tmp_path, server.base, files=2)
     place.build()
     copies = place.home / "cache/sources"
     before = {path.name for path in copies.glob("?" * 64)}
@@ -339,13 +342,14 @@ def test_a_takedown_asks_no_server_and_lets_go_of_the_cached_file(
     assert len({path.name for path in copies.glob("?" * 64)}) == 1
 
 
+@pytest.mark.usefixtures("caching")
 def test_a_file_that_is_read_under_an_order_in_force_is_not_kept_in_the_cache(
     server: CrawlServer, tmp_path: Path
 ) -> None:
-    first = Place(tmp_path / "first", server.base, cache="files", files=2)
+    first = Place(tmp_path / "first", server.base, files=2)
     first.ingest()
     page = next(row for row in first.rows("records") if row["reason"] is None)
-    later = Place(tmp_path / "later", server.base, cache="files", files=2)
+    later = Place(tmp_path / "later", server.base, files=2)
     registry = Registry(Home.resolve(str(later.home)).catalog_url)
     registry.upgrade()
     add_orders(registry, [SuppressionRow("url_key", page["url_key"])])

@@ -93,7 +93,7 @@ def test_crawls_on_s3_are_found_by_their_folders(
 
 
 def test_only_crawls_on_s3_are_followed(bucket: str, tmp_path: Path) -> None:
-    place = Place(tmp_path, bucket, follow="new")
+    place = Place(tmp_path, bucket, follow_after=FIRST)
     told: list[str] = []
     added = follow(Book.open(str(place.recipe), Home.resolve(str(place.home))), told.append)
     assert [each.snapshot for each in added] == [SECOND]
@@ -113,7 +113,7 @@ def test_a_public_bucket_is_read_without_credentials_and_with_every_fault(
 
 def test_an_object_that_changed_on_s3_is_refused(odd: CrawlServer) -> None:
     url = f"s3://commoncrawl/crawl-data/{FIRST}/warc.paths.gz"
-    with Fetcher(FetchSettings(requests_per_second=1000), None, url) as fetcher:
+    with Fetcher(FetchSettings(requests_per_s=1000), None, url) as fetcher:
         stat = fetcher.stat(url)
         odd.files[url.removeprefix("s3://")] += b"more"
         with pytest.raises(SourceError, match="changed since it was pinned"):
@@ -158,7 +158,6 @@ def test_a_prefix_of_a_bucket_is_a_snapshot_too(
     source = raw["sources"][0]
     del source["crawl"]
     source["snapshots"] = {FIRST: f"{bucket}crawl-data/{FIRST}/segments/*/warc/*.warc.gz"}
-    source["fetch"] = {"requests_per_second": 1000, "first_wait_s": 0.001}
     place.recipe.write_text(yaml.safe_dump(raw))
     place.ingest()
     assert place.rows("documents") == over_http.rows("documents")

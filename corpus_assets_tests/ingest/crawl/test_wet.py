@@ -1,4 +1,4 @@
-"""A crawl's own plain text, `crawl.kind: wet`: found, pinned and built from its own list."""
+"""A crawl's own plain text, `format: wet`: found, pinned and built from its own list."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def server() -> Iterator[CrawlServer]:
 
 
 def wet_place(folder: Path, base: str, snapshots: list[str]) -> Place:
-    place = Place(folder, base, kind="wet")
+    place = Place(folder, base)
     raw = yaml.safe_load(place.recipe.read_text())
     raw["sources"][0] |= {"format": "wet", "snapshots": snapshots}
     place.recipe.write_text(yaml.safe_dump(raw))

@@ -32,10 +32,10 @@ def test_the_text_is_what_trafilatura_returns_for_the_same_settings() -> None:
 
 
 def test_precision_mode_is_trafilatura_s_precision_mode() -> None:
-    extractor = Extractor(ExtractionSettings(mode="precision", include_tables=False))
+    extractor = Extractor(ExtractionSettings(mode="precision"))
     for html in real_pages()[:8]:
         expected = trafilatura.extract(
-            html, favor_precision=True, include_comments=False, include_tables=False
+            html, favor_precision=True, include_comments=False, include_tables=True
         )
         assert extractor.extract(html).text == normalise(expected or "")
 

@@ -2,11 +2,13 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from corpus_assets.core.errors import ModelError
+from corpus_assets.core.model_choice import ModelChoice
 from corpus_assets.ingest.documents import IngestSettings
 from corpus_assets.ingest.extract import ExtractionSettings, Extractor, extractor_version
 from corpus_assets_tests.ingest.extract.article import ARTICLE
@@ -29,7 +31,7 @@ def model(tmp_path: Path) -> Path:
 
 def settings_of(model: Path) -> ExtractionSettings:
     sha256 = hashlib.sha256(model.read_bytes()).hexdigest()
-    return ExtractionSettings(engine="blocks", model="own.json", model_sha256=sha256)
+    return ExtractionSettings(engine="blocks", model=ModelChoice(path="own.json", sha256=sha256))
 
 
 def test_pages_are_extracted_by_the_model_that_is_named(model: Path) -> None:
@@ -41,13 +43,14 @@ def test_pages_are_extracted_by_the_model_that_is_named(model: Path) -> None:
 
 def test_its_digest_is_identity_and_its_place_is_not(model: Path) -> None:
     settings = settings_of(model)
-    elsewhere = settings.model_copy(update={"model": "/other/own.json"})
-    assert settings.model_sha256 is not None
-    assert settings.model_sha256 in extractor_version(settings)
+    sha256 = settings.model.sha256 if settings.model else None
+    there = ModelChoice(path="/other/own.json", sha256=sha256)
+    elsewhere = settings.model_copy(update={"model": there})
+    assert str(sha256) in extractor_version(settings, sha256)
     one, other = (IngestSettings(extraction=each).identity() for each in (settings, elsewhere))
     assert one == other
-    assert one["extraction"]["model_sha256"] == settings.model_sha256
-    assert "model_sha256" not in IngestSettings().identity()["extraction"]
+    assert one["extraction"]["model"] == {"sha256": sha256}
+    assert "model" not in IngestSettings().identity()["extraction"]
 
 
 def test_another_file_than_the_one_named_is_refused(model: Path) -> None:
@@ -61,10 +64,10 @@ def test_another_file_than_the_one_named_is_refused(model: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"engine": "blocks", "model": "own.json"}, "needs its `model_sha256`"),
-        ({"model": "own.json", "model_sha256": ANY}, "a model is for blocks"),
+        ({"engine": "blocks", "model": {"path": "own.json"}}, "needs its `sha256`"),
+        ({"model": {"path": "own.json", "sha256": ANY}}, "a model is for blocks"),
     ],
 )
-def test_settings_say_what_is_missing(settings: dict[str, str], message: str) -> None:
+def test_settings_say_what_is_missing(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         ExtractionSettings.model_validate(settings)

@@ -1,6 +1,7 @@
 """How often a server is asked: one pace for everybody, kept by every request. Time is made up."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,7 @@ from corpus_assets.ingest.fetch.settings import FetchSettings
 from corpus_assets_tests.crawl_server import CrawlServer
 
 DATA = bytes(range(256)) * 64
-EACH_SECOND = FetchSettings(
-    requests_per_second=1, first_wait_s=8, max_wait_s=8, range_bytes=1 << 12
-)
+EACH_SECOND = FetchSettings(requests_per_s=1, first_wait_s=8, max_wait_s=8, range_bytes=1 << 12)
 
 
 class Clock:
@@ -141,7 +140,7 @@ def test_a_broken_transfer_and_its_repetition_are_two_turns(
 ) -> None:
     seen = Watched(server, None, "close", "close")
     url = f"{server.base}a.bin"
-    impatient = EACH_SECOND.model_copy(update={"first_wait_s": 0.0})
+    impatient = replace(EACH_SECOND, first_wait_s=0.0)
     clock = seen.clock
     with Fetcher(impatient, tmp_path, server.base, clock, clock.sleep) as reader:
         assert reader.range(url, reader.stat(url), 0, 4000) == DATA[:4000]
@@ -171,7 +170,7 @@ def test_an_overloaded_server_is_left_alone_by_the_other_readers(
 def test_two_readers_do_not_wait_the_same_times(server: CrawlServer) -> None:
     server.faults = lambda path, number: "500"
     waits: list[list[float]] = [[], []]
-    hasty = EACH_SECOND.model_copy(update={"requests_per_second": 1000.0, "attempts": 6})
+    hasty = replace(EACH_SECOND, requests_per_s=1000.0, attempts=6)
     for slept in waits:
         with (
             Fetcher(hasty, None, server.base, sleep=slept.append) as reader,

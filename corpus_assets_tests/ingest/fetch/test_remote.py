@@ -3,11 +3,12 @@
 import hashlib
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from corpus_assets.core.errors import SourceError
+from corpus_assets.core.errors import CorpusError, SourceError
 from corpus_assets.ingest.fetch.fetcher import Fetcher
 from corpus_assets.ingest.fetch.opening import Reach
 from corpus_assets.ingest.fetch.remote_file import RemoteFile, pin_of
@@ -18,7 +19,7 @@ from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, every_other
 
 DATA = b"".join(hashlib.sha256(str(i).encode()).digest() for i in range(20_000))  # 640 kB
 QUICK = FetchSettings(
-    requests_per_second=1000, first_wait_s=0.001, max_wait_s=0.002, range_bytes=1 << 16
+    requests_per_s=1000, first_wait_s=0.001, max_wait_s=0.002, range_bytes=1 << 16
 )
 
 
@@ -84,7 +85,7 @@ def test_a_broken_transfer_goes_on_at_the_byte_where_it_broke(server: CrawlServe
 
 def test_a_transfer_that_stalls_is_given_up_and_continued(server: CrawlServer) -> None:
     server.faults = lambda path, number: "stall" if number == 0 else None
-    quick = QUICK.model_copy(update={"timeout_s": 0.2})
+    quick = replace(QUICK, timeout_s=0.2)
     stat = Stat(len(DATA), server.etag("a.bin"))
     url = f"{server.base}a.bin"
     assert fetcher(server, quick).range(url, stat, 0, 4000) == DATA[:4000]
@@ -140,7 +141,7 @@ def test_an_object_that_changes_between_two_ranges_is_never_mixed(server: CrawlS
 
 def test_after_the_budget_the_error_says_what_to_do(server: CrawlServer) -> None:
     server.faults = lambda path, number: "503"
-    few = QUICK.model_copy(update={"attempts": 5})
+    few = replace(QUICK, attempts=5)
     with pytest.raises(
         SourceError, match=r"given up after 5 attempts \(503 slow down\).*lower"
     ) as info:
@@ -165,7 +166,7 @@ def test_a_missing_file_is_not_asked_for_twice(server: CrawlServer) -> None:
 def test_waiting_times_double_with_full_jitter_up_to_a_bound(server: CrawlServer) -> None:
     server.faults = lambda path, number: "500" if number < 6 else None
     slept: list[float] = []
-    settings = FetchSettings(requests_per_second=1000, first_wait_s=1, max_wait_s=10, attempts=10)
+    settings = FetchSettings(requests_per_s=1000, first_wait_s=1, max_wait_s=10, attempts=10)
     reader = fetcher(server, settings, sleep=slept.append, draw=lambda: 0.5)
     reader.stat(f"{server.base}a.bin")
     assert [s for s in slept if s >= 0.1] == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
@@ -215,14 +216,14 @@ def test_a_redirect_into_the_local_network_is_refused_unless_the_recipe_is_there
         "corpus_assets.ingest.fetch.http._is_public", lambda address: address != "127.0.0.1"
     )
     outside = server.base.replace("127.0.0.1", "localhost")
-    reader = Fetcher(QUICK.model_copy(update={"allow_http": True}), None, "http://192.0.2.1/")
+    reader = Fetcher(replace(QUICK, allow_http=True), None, "http://192.0.2.1/")
     with pytest.raises(SourceError, match="local network"):
         reader.stat(f"{outside}a.bin")
     assert server.requests() == 0
 
 
 def test_plain_http_needs_a_setting_except_on_this_machine() -> None:
-    with pytest.raises(SourceError, match="allow_http"):
+    with pytest.raises(SourceError, match="CORPUS_FETCH_ALLOW_HTTP"):
         Fetcher(QUICK, None, "http://192.0.2.1/").stat("http://192.0.2.1/a")
 
 
@@ -233,7 +234,7 @@ def test_a_proxy_is_asked_where_the_environment_names_one(
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("http_proxy", server.base.replace("//", "//me:secret@"))
-    outside = QUICK.model_copy(update={"allow_http": True})
+    outside = replace(QUICK, allow_http=True)
     with Fetcher(outside, None, "http://192.0.2.1/") as reader:
         assert reader.stat("http://192.0.2.1/a.bin").size == len(DATA)
     assert server.seen[-1].headers["Proxy-Authorization"].startswith("Basic ")
@@ -252,6 +253,18 @@ def test_odd_addresses_are_refused_without_showing_secrets(url: str) -> None:
 def pinned(server: CrawlServer, digest: str | None = None) -> SourceFile:
     stat = Stat(len(DATA), server.etag("a.bin"))
     return SourceFile("a.bin", f"{server.base}a.bin", len(DATA), digest or str(pin_of(stat)))
+
+
+def test_the_environment_says_how_files_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"REQUESTS_PER_S": "0.5", "CONNECTIONS": "2", "ATTEMPTS": "7", "CACHE_GIB": "3"}
+    for name, value in (said | {"ALLOW_HTTP": "1"}).items():
+        monkeypatch.setenv(f"CORPUS_FETCH_{name}", value)
+    found = FetchSettings.of_environment()
+    assert (found.requests_per_s, found.connections, found.attempts) == (0.5, 2, 7)
+    assert (found.cache_bytes, found.allow_http) == (3 << 30, True)
+    monkeypatch.setenv("CORPUS_FETCH_CONNECTIONS", "0")
+    with pytest.raises(CorpusError, match="CORPUS_FETCH_CONNECTIONS is 0; expected 1 or more"):
+        FetchSettings.of_environment()
 
 
 def test_a_pinned_file_is_streamed_and_its_sha256_recorded(
@@ -281,7 +294,7 @@ def test_cached_files_are_fetched_once_checked_and_bounded(
     server: CrawlServer, tmp_path: Path
 ) -> None:
     server.files["b.bin"] = DATA[:1000]
-    caching = QUICK.model_copy(update={"cache": "files", "cache_bytes": len(DATA)})
+    caching = replace(QUICK, cache_bytes=len(DATA))
     reach = Reach(caching, tmp_path, server.base)
     for _ in range(2):
         with reach.open(pinned(server)) as stream:

@@ -35,7 +35,7 @@ tokenizer:
   train: {vocab_size: 300, special_slots: 2}
   audit: {max_unused_share: 0.5}  # of forty short stanzas
 shards:
-  pack: {seq_len: 64}
+  seq_len: 64
 mixture:
   domains: {books: 1.0}
   tiers: {all: 1.0}

@@ -4,7 +4,11 @@ import pytest
 
 from corpus_assets.core.errors import CorruptArtifact, SourceError
 from corpus_assets.core.urls import address_of
-from corpus_assets.ingest.gates.categories import CategoryIndex, CategoryLists, build_category_index
+from corpus_assets.ingest.gates.categories import (
+    CategoryIndex,
+    build_category_index,
+    checked_category,
+)
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -108,8 +112,8 @@ def test_no_list_or_a_broken_index_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"nothing")
     with pytest.raises(CorruptArtifact, match="not a readable index"):
         CategoryIndex(tmp_path / "x")
-    with pytest.raises(ValueError, match="name of a folder"):
-        CategoryLists(folder="ut1", categories=("../etc",))
+    with pytest.raises(ValueError, match="write a plain name"):
+        checked_category("../etc")
 
 
 def test_an_empty_index_blocks_nothing(tmp_path: Path) -> None:

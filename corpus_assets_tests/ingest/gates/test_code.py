@@ -130,11 +130,5 @@ def test_only_the_languages_asked_for_pass() -> None:
     assert gate("NOTES", PLAIN) == ("unknown_file_type", None)
 
 
-def test_generated_files_can_be_kept() -> None:
-    kept = CodeSettings(generated=False)
-    assert gate("a.py", "# @generated\n" + PLAIN, kept) is None
-    assert gate_path("user_pb2.py", kept) is None
-
-
 def gate(path: str, text: str, settings: CodeSettings | None = None) -> Refusal | None:
     return gate_code(path, text, language_of(path, text), settings or CodeSettings())

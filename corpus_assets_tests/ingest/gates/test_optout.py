@@ -10,7 +10,7 @@ from corpus_assets.ingest.gates.optout import (
 )
 
 DEFAULT = OptOutSettings()
-STRICT = OptOutSettings(headers=("noai", "noimageai"), meta=("noai", "noimageai"), noindex=True)
+STRICT = OptOutSettings(directives=("noai", "noimageai", "noindex"))
 
 
 @pytest.mark.parametrize(
@@ -42,15 +42,12 @@ def test_robots_directives_are_honoured_as_the_policy_says(
         assert meta_opt_out(markup, STRICT) == strict
 
 
-def test_a_reservation_for_text_and_data_mining_is_honoured_unless_the_policy_says_not() -> None:
-    off = OptOutSettings(tdm_reservation=False)
+def test_a_reservation_for_text_and_data_mining_is_honoured() -> None:
     page = b'<meta name="tdm-reservation" content="1">'
     assert header_opt_out([], "1", DEFAULT) == "tdm-reservation"
     assert meta_opt_out(page, DEFAULT) == "tdm-reservation"
     assert meta_opt_out(page.replace(b"1", b"0"), DEFAULT) is None
     assert header_opt_out([], "0", DEFAULT) is None
-    assert header_opt_out([], "1", off) is None
-    assert meta_opt_out(page, off) is None
 
 
 @pytest.mark.parametrize(
@@ -76,7 +73,8 @@ def test_a_reservation_for_text_and_data_mining_is_honoured_unless_the_policy_sa
 def test_a_directive_for_one_agent_counts_as_the_policy_says(
     tags: list[str], agents: tuple[str, ...] | None, expected: str | None
 ) -> None:
-    assert header_opt_out(tags, "", OptOutSettings(agents=agents)) == expected
+    settings = DEFAULT if agents is None else OptOutSettings(agents=agents)
+    assert header_opt_out(tags, "", settings) == expected
 
 
 @pytest.mark.parametrize(

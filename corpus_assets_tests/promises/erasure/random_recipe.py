@@ -108,9 +108,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
                 *([{"family": "source_labels", "labels": ["named"]}] if has_labels else []),
             ]
         },
-        "perplexity": {"models": {"m": {"texts": ["good.jsonl"], "train": {"min_texts": 2}}}}
-        if has_model
-        else None,
+        "perplexity": {"m": {"texts": ["good.jsonl"]}} if has_model else {},
         "classifiers": {"quality": learns} if keep == "best_quality" else {},
         "selection": {
             "rules": [
@@ -133,10 +131,9 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
         },
         "signatures": {"bands": bands, "rows_per_band": rows, "seed": draw.randrange(100)},
         "clusters": {
-            "scope": draw.choice(("per_snapshot", "all", "all", {"rolling": 1})),
+            "scope": draw.choice(("per_snapshot", "all", "all", 1)),
             "keep": keep,
             "min_similarity": draw.choice((0.6, 0.7, 0.7, 0.8)),
-            "max_rounds": draw.choice((1, 1, 2, 3)),
             "url": draw.random() < 0.9,
             "exact": draw.random() < 0.9,
         },
@@ -154,14 +151,14 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
             "tiers_by_copies": [2, 3] if seed % 5 == 2 else [],
         },
         "tokenizer": {
-            "pinned": str(tokenizer),
-            "sha256": hashlib.sha256(tokenizer.read_bytes()).hexdigest(),
+            "pinned": {
+                "path": str(tokenizer),
+                "sha256": hashlib.sha256(tokenizer.read_bytes()).hexdigest(),
+            },
         },
         "shards": {
-            "pack": {
-                "seq_len": draw.choice((32, 64, 200)),
-                "packing": draw.choice(("best_fit", "concat")),
-            },
+            "seq_len": draw.choice((32, 64, 200)),
+            "packing": draw.choice(("best_fit", "concat")),
             "tokens_per_shard": 1024,
             "dtype": "auto" if seed % 3 == 1 else "int32",
             "group_by": {"main_script": ["latin"]} if seed % 3 == 2 else {},

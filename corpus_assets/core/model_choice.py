@@ -1,0 +1,48 @@
+"""How a recipe names a model that is not trained in the graph."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from corpus_assets.core.identity import Settings
+
+
+class ModelChoice(Settings):
+    """An installed model by its name, or a file or folder of one's own by path and digest."""
+
+    name: str | None = Field(
+        default=None,
+        description="an installed model (`corpus models list`); the name may stand alone in place "
+        "of these settings",
+    )
+    path: str | None = Field(
+        default=None, description="instead: a file or folder of your own; `sha256` must be given"
+    )
+    sha256: str | None = Field(
+        default=None,
+        description="digest it must have; of an installed model null is the one that it was "
+        "installed with",
+    )
+
+    @model_validator(mode="after")
+    def _is_known(self) -> Self:
+        if (self.name is None) == (self.path is None):
+            raise ValueError("set either `name` or `path`")
+        if self.path is not None and self.sha256 is None:
+            raise ValueError("a model by path needs its `sha256`")
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        """Return what it is: never where it lies."""
+        return self.model_dump(mode="json", exclude={"path"}, exclude_none=True)
+
+    def __str__(self) -> str:
+        return self.name or str(self.path)
+
+
+def _named(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+Model = Annotated[ModelChoice, BeforeValidator(_named)]
+"""A model as a recipe names it; a string is the name of an installed one."""
