@@ -21,8 +21,8 @@ from sqlalchemy import BigInteger, Boolean, Double, Integer, Table, select
 
 from catalog.db.models import metadata
 from catalog.db.registry import Registry
-from catalog.db.rows import LINEAGE_TABLES
 from catalog.errors import QueryRefused
+from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.formats.store import Store
 from catalog.lineage.limits import QueryLimits
 from catalog.lineage.tables import Lineage, first_line, quoted

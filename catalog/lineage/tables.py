@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from catalog.db.processes import process_name
 from catalog.db.registry import Registry
-from catalog.db.rows import LINEAGE_TABLES, LineageRow, ShardRow, VersionRow
+from catalog.db.rows import LineageRow, ShardRow, VersionRow
 from catalog.errors import LineageBroken, StoreFileError, VersionDeleted
+from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.formats.store import Store
 from catalog.formats.token_text import TokenBytes
 from catalog.lineage.limits import SPILL, QueryLimits
@@ -154,56 +155,6 @@ def require_present(registry: Registry, store: Store, version: VersionRow) -> No
 # The tables of one version.
 
 
-EDITS = 'STRUCT("start" INTEGER, "end" INTEGER, new_length INTEGER, kind VARCHAR)[]'
-PLACES = 'STRUCT("start" INTEGER, "end" INTEGER)[]'
-
-# The columns a table has when a version registers no file of it.
-COLUMNS = {
-    "documents": "doc_id BLOB, source VARCHAR, snapshot VARCHAR, part INTEGER, url VARCHAR, "
-    "url_key VARCHAR, host VARCHAR, file VARCHAR, offset BIGINT, length BIGINT, "
-    "fetched_at VARCHAR, payload_digest VARCHAR, refers_to VARCHAR, content_type VARCHAR, "
-    "licence VARCHAR, preference VARCHAR, preference_source VARCHAR, reason VARCHAR, "
-    "detail VARCHAR",
-    "decisions": "doc_id BLOB, snapshot VARCHAR, part INTEGER, offset BIGINT, kept BOOLEAN, "
-    "stage VARCHAR, reason VARCHAR, detail VARCHAR, failed_rules VARCHAR[], domain VARCHAR, "
-    "language VARCHAR, tier VARCHAR",
-    "cluster_members": "doc_id BLOB, snapshot VARCHAR, part INTEGER, row INTEGER, "
-    "cluster_id BLOB, kind VARCHAR, kept BOOLEAN, kept_doc_id BLOB, similarity FLOAT, "
-    "cluster_size INTEGER",
-    "signals": "doc_id BLOB, snapshot VARCHAR, part INTEGER",
-    "texts": "doc_id BLOB, url_key VARCHAR, host VARCHAR, domain VARCHAR, offset BIGINT, "
-    "fetched_at VARCHAR, published_at VARCHAR, licence VARCHAR, title VARCHAR, "
-    "declared_language VARCHAR, derived_from VARCHAR[], generator VARCHAR, text_id BLOB, "
-    "sketch BLOB, text VARCHAR, snapshot VARCHAR, part INTEGER",
-    "final_text": "doc_id BLOB, domain VARCHAR, tier VARCHAR, language VARCHAR, "
-    f"boilerplate_lines INTEGER, scrubbed MAP(VARCHAR, INTEGER), edits {EDITS}, "
-    "text VARCHAR, snapshot VARCHAR, part INTEGER",
-    "spans": "sample INTEGER, offset INTEGER, length INTEGER, doc_id BLOB, "
-    "doc_token_offset INTEGER, snapshot VARCHAR, shard VARCHAR",
-    "benchmark_hits": "doc_id BLOB, benchmark VARCHAR, item_id VARCHAR, kind VARCHAR, "
-    "matched INTEGER, total INTEGER, share DOUBLE, similarity FLOAT, verdict VARCHAR, "
-    f"places {PLACES}, snapshot VARCHAR, part INTEGER",
-}
-PLACED_BY_REGISTRY = {
-    "signals": "place.snapshot, place.part",
-    "texts": "place.snapshot, place.part",
-    "final_text": "place.snapshot, place.part",
-    "spans": "place.snapshot, place.shard",
-    "benchmark_hits": "place.snapshot, place.part",
-}
-BY_NAME = frozenset({"signals", "texts"})
-"""Tables whose files need not have the same columns: those of a recipe, the labels of a source."""
-ID_COLUMNS = {
-    "documents": ("doc_id",),
-    "decisions": ("doc_id",),
-    "cluster_members": ("doc_id", "cluster_id", "kept_doc_id"),
-    "signals": ("doc_id",),
-    "texts": ("doc_id", "text_id"),
-    "final_text": ("doc_id",),
-    "spans": ("doc_id",),
-    "benchmark_hits": ("doc_id",),
-}
-
 ALL_MEMBERS = """(
     FROM raw.cluster_members
     UNION ALL BY NAME
@@ -237,7 +188,7 @@ class Lineage(DuckTables):
         self.files: dict[str, list[LineageRow]] = {table: [] for table in LINEAGE_TABLES}
         self._placed: dict[tuple[str, str, int | None], list[LineageRow]] = {}
         for row in registry.lineage_files(self.version.name):
-            self.files[row.table_name].append(row)
+            self.files.setdefault(row.table_name, []).append(row)
             self._placed.setdefault((row.table_name, row.snapshot, row.part), []).append(row)
         self.whose = f"version {self.version.name}"
         self.advice = f"`catalog verify {self.version.name}` lists damaged files"
@@ -287,7 +238,7 @@ class Lineage(DuckTables):
         for part in [None, *sorted(set(parts))]:
             for file in self._placed.get((table, snapshot, part), ()):
                 rows = self.rows.where(file.path, "doc_id", doc_ids, columns)
-                if table in PLACED_BY_REGISTRY:
+                if LINEAGE_TABLES[table].placed:
                     place = {"snapshot": file.snapshot, "part": file.part}
                     rows = [row | place for row in rows]
                 found += rows
@@ -327,12 +278,12 @@ class Lineage(DuckTables):
             return empty_table(table)
         addresses = dict.fromkeys(self.store.address(row.path) for row in chosen)
         listed = ", ".join(map(quoted, addresses))
-        if table not in PLACED_BY_REGISTRY:
+        placed = ", ".join(f"place.{column.name}" for column in LINEAGE_TABLES[table].placed)
+        if not placed:
             return f"(SELECT * FROM read_parquet([{listed}]))"
-        by_name = ", union_by_name = true" if table in BY_NAME else ""
         return (
-            f"(SELECT data.* EXCLUDE (filename), {PLACED_BY_REGISTRY[table]} "
-            f"FROM read_parquet([{listed}], filename = true{by_name}) AS data "
+            f"(SELECT data.* EXCLUDE (filename), {placed} "
+            f"FROM read_parquet([{listed}], filename = true{_by_name(table)}) AS data "
             f"JOIN {self._paths} AS place ON {' AND '.join(conditions)})"
         )
 
@@ -342,10 +293,10 @@ class Lineage(DuckTables):
         DuckDB opens every file of a view when it is made, so those not `filled` stay empty.
         """
         self.connection.execute("CREATE SCHEMA raw")
-        for table in LINEAGE_TABLES:
+        for table, declared in LINEAGE_TABLES.items():
             rows = self.scan(table) if table in filled else empty_table(table)
             self.connection.execute(f"CREATE VIEW raw.{table} AS FROM {rows}")
-            shown = ", ".join(f"lower(hex({name})) AS {name}" for name in ID_COLUMNS[table])
+            shown = ", ".join(f"lower(hex({name})) AS {name}" for name in declared.ids)
             rows = ALL_MEMBERS if table == "cluster_members" else f"raw.{table}"
             self.connection.execute(
                 f"CREATE VIEW {table} AS SELECT * REPLACE ({shown}) FROM {rows}"
@@ -355,7 +306,8 @@ class Lineage(DuckTables):
     def _paths(self) -> str:
         """The table that says of which part or shard each file is; made when a query needs it: a
         large version has ten thousand files."""
-        rows = [row for table in PLACED_BY_REGISTRY for row in self.files[table]]
+        placed = [name for name, table in LINEAGE_TABLES.items() if table.placed]
+        rows = [row for table in placed for row in self.files[table]]
         self.connection.register(
             "lineage_paths",
             pa.table(
@@ -383,22 +335,38 @@ def _set(values: Iterable[str]) -> str:
 
 def empty_table(table: str) -> str:
     """Return a table without rows, as `scan` writes it where no file is registered."""
-    columns = _split(COLUMNS[table])
-    values = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns)
+    values = ", ".join(
+        f'CAST(NULL AS {_sql_type(column.type)}) AS "{column.name}"'
+        for column in LINEAGE_TABLES[table].shown
+    )
     return f"(SELECT {values} WHERE false)"
 
 
-def _split(columns: str) -> list[tuple[str, str]]:
-    """Return `name TYPE, ...` taken apart; commas inside a STRUCT do not count."""
-    parts: list[str] = []
-    depth = 0
-    for piece in columns.split(", "):
-        if depth:
-            parts[-1] += ", " + piece
-        else:
-            parts.append(piece)
-        depth += piece.count("(") - piece.count(")")
-    return [(name, kind) for name, _, kind in (part.partition(" ") for part in parts)]
+def _by_name(table: str) -> str:
+    return ", union_by_name = true" if LINEAGE_TABLES[table].is_open else ""
+
+
+SQL_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.large_string(): "VARCHAR",
+    pa.bool_(): "BOOLEAN",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+}
+
+
+def _sql_type(kind: pa.DataType) -> str:
+    """Return what DuckDB calls the type of a Parquet column."""
+    if pa.types.is_struct(kind):
+        members = [f'"{each.name}" {_sql_type(each.type)}' for each in kind]
+        return f"STRUCT({', '.join(members)})"
+    if pa.types.is_map(kind):
+        return f"MAP({_sql_type(kind.key_type)}, {_sql_type(kind.item_type)})"
+    if pa.types.is_list(kind):
+        return f"{_sql_type(kind.value_type)}[]"
+    return "BLOB" if pa.types.is_fixed_size_binary(kind) else SQL_TYPES[kind]
 
 
 # The tables of all live versions.
@@ -427,7 +395,7 @@ class LiveLineage(DuckTables):
         for version in self.versions:
             tables = self.files.setdefault(version.name, {table: [] for table in LINEAGE_TABLES})
             for row in registry.lineage_files(version.name):
-                tables[row.table_name].append(row)
+                tables.setdefault(row.table_name, []).append(row)
         self.rows = ParquetRows(store, self.advice)
         self._focus: Mapping[str, Collection[str]] = {}
 
@@ -481,8 +449,7 @@ class LiveLineage(DuckTables):
         if not paths:
             return f"(SELECT *, CAST(NULL AS VARCHAR) AS filename FROM {empty_table(table)})"
         listed = ", ".join(quoted(self.store.address(path)) for path in paths)
-        by_name = ", union_by_name = true" if table in BY_NAME else ""
-        return f"(SELECT * FROM read_parquet([{listed}], filename = true{by_name}))"
+        return f"(SELECT * FROM read_parquet([{listed}], filename = true{_by_name(table)}))"
 
     def columns(self, table: str, version: str) -> set[str]:
         """Return the columns a version's table has."""

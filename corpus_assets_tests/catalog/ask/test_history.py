@@ -9,8 +9,8 @@ import fsspec
 import pytest
 
 from catalog.ask.documents import find_host, find_text, find_url, history, resolve_doc_id
-from catalog.db.rows import LINEAGE_TABLES
 from catalog.errors import AmbiguousName, CatalogError, StoreFileError, UnknownName
+from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.formats.store import Store
 from catalog.lineage.lookups import spans_of
 from catalog.lineage.tables import Lineage

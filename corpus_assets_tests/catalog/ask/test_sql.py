@@ -13,8 +13,9 @@ import pytest
 from catalog.ask.sql import run_query
 from catalog.cli import commands as cli
 from catalog.db.registry import Registry
-from catalog.db.rows import LINEAGE_TABLES, GateRow, LockRow, RecipeRow, VersionRow
+from catalog.db.rows import GateRow, LockRow, RecipeRow, VersionRow
 from catalog.errors import QueryRefused
+from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from corpus_assets_tests.catalog.corpus import Corpus, Doc, build

@@ -264,7 +264,7 @@ def test_a_publication_that_fails_half_way_leaves_nothing(registry: Registry) ->
     twice = LineageRow("signals", "S1", "artifacts/x.parquet", "aa", 1, part=0)
     with pytest.raises(CatalogConflict, match="twice"):
         registry.publish_version(version(), [shard()], [twice, twice])
-    wrong = LineageRow("gossip", "S1", "artifacts/x.parquet", "aa", 1)
+    wrong = LineageRow("signals", "S1", "artifacts/x.parquet", None, 1)  # type: ignore[arg-type]
     with pytest.raises(CatalogConflict):
         registry.publish_version(version(), [shard()], [wrong])
     assert registry.versions() == []

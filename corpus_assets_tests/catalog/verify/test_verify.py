@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from catalog.db.published import load_manifest
-from catalog.db.rows import LINEAGE_TABLES, ShardRow
+from catalog.db.rows import ShardRow
 from catalog.errors import StoreFileError
 from catalog.figures import counted
+from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.formats.manifest import parse_manifest
 from catalog.formats.shards import HEAD, parse_index
 from catalog.verify.shard_files import check_shard
