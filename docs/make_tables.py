@@ -21,9 +21,11 @@ What `catalog sql` shows, made by `docs/make_tables.py` from the declarations.
 
 ## Lineage tables
 
+A *record* is what a source delivered, a *document* a record that gave text. The ids of both are `doc_id`.
+
 Parquet, zstd. The registry says which files belong to a version. `TABLE` has ids as hex, `raw.TABLE`
 as 16 bytes, which are faster to look up. Columns that a file does not have are added by the registry,
-from the place where the file is. Row order is (`doc_id`, `offset`). Rows of `texts` and `signals`, and of
+from the place where the file is. Row order is (`doc_id`, `offset`). Rows of `documents` and `signals`, and of
 the files `selection.parquet` and `signatures.parquet`, belong together by number: row i of a part is the
 same document in each. [Ids and keys](ids-and-keys.md) describes `doc_id`, `url_key`, `text_id` and
 `sketch`.

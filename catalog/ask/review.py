@@ -165,7 +165,7 @@ def _shown(lineage: Lineage, row: Row) -> Row | None:
     record = _record(lineage, doc_id, row["snapshot"], row["part"], row["offset"])
     if record is None:
         return None
-    table = "final_text" if row["stage"] == KEPT else "texts"
+    table = "final_text" if row["stage"] == KEPT else "documents"
     texts = lineage.documents_in(table, [doc_id], *place, ("text",))
     signals = lineage.documents_in("signals", [doc_id], *place)
     text = texts[0]["text"] if texts else None
@@ -180,7 +180,7 @@ def _shown(lineage: Lineage, row: Row) -> Row | None:
 
 def _record(lineage: Lineage, doc_id: bytes, snapshot: str, part: int, offset: int) -> Row | None:
     """Return a record of the ledger; None where it is not there or an order covers it."""
-    for record in lineage.documents_in("documents", [doc_id], snapshot, [part]):
+    for record in lineage.documents_in("records", [doc_id], snapshot, [part]):
         if record["offset"] == offset:
             try:
                 refuse_suppressed(lineage, doc_id, record)

@@ -39,10 +39,10 @@ DOCUMENT_IDS, URL_KEYS, HOSTS = "document_ids", "url_keys", "hosts"
 TEXT_IDS, CLUSTER_IDS, SPAN_IDS = "text_ids", "cluster_ids", "span_ids"
 
 TABLE_OF: Mapping[str, str] = {
-    DOCUMENT_IDS: "documents",
-    URL_KEYS: "documents",
-    HOSTS: "documents",
-    TEXT_IDS: "texts",
+    DOCUMENT_IDS: "records",
+    URL_KEYS: "records",
+    HOSTS: "records",
+    TEXT_IDS: "documents",
     CLUSTER_IDS: "cluster_members",
     SPAN_IDS: "spans",
 }

@@ -44,7 +44,7 @@ EDIT = pa.struct(
 PLACE = pa.struct([("start", pa.int32()), ("end", pa.int32())])
 
 RECORDS = Table(
-    "documents",
+    "records",
     "records.parquet",
     "Every record that came in, kept or not, without text: the ingest ledger.",
     (
@@ -94,7 +94,7 @@ RECORDS = Table(
 )
 
 DOCUMENTS = Table(
-    "texts",
+    "documents",
     "documents.parquet",
     "Records that gave text, with their extracted text.",
     (

@@ -91,7 +91,7 @@ def told(lineage: Lineage, doc_id: bytes, history: Mapping[str, Any]) -> dict[st
         refuse_withheld(lineage, doc_id)
     except TakedownRefused:
         return said | {"withheld": True, "takedowns": takedowns_covering(lineage, doc_id, records)}
-    texts = lineage.documents_in("texts", [doc_id], snapshot, parts, ("title", "text"))
+    texts = lineage.documents_in("documents", [doc_id], snapshot, parts, ("title", "text"))
     finals = lineage.documents_in("final_text", [doc_id], snapshot, parts, ("edits", "text"))
     if texts:
         extracted = texts[0]["text"]
@@ -298,7 +298,7 @@ def _text(lineage: Lineage, doc_id: bytes) -> str:
     refuse_withheld(lineage, doc_id)
     for record in records_of(lineage, doc_id):
         rows = lineage.documents_in(
-            "texts", [doc_id], record["snapshot"], [record["part"]], ("text",)
+            "documents", [doc_id], record["snapshot"], [record["part"]], ("text",)
         )
         if rows:
             return str(rows[0]["text"])

@@ -171,6 +171,6 @@ def _removed(session: Session, version: str) -> int:
     partition show the highest value ever, so a count that falls would not be seen."""
 
     def texts(name: str) -> int:
-        return sum(row.rows for row in session.registry.lineage_files(name, "texts"))
+        return sum(row.rows for row in session.registry.lineage_files(name, "documents"))
 
     return sum(texts(old) - texts(version) for old in session.replaces)

@@ -105,7 +105,7 @@ def judged_text(
     for hit in hits:
         name = (hit.row["benchmark"], hit.row["item_id"])
         if hit.doc_id.hex() == doc_id.lower() and "/".join(name) == item:
-            texts = columns.read(hit.part.texts, ["doc_id", "text_id"])
+            texts = columns.read(hit.part.documents, ["doc_id", "text_id"])
             row = texts["doc_id"].to_pylist().index(hit.doc_id)
             return texts["text_id"][row].as_py(), name
     raise UnknownName(
@@ -124,9 +124,9 @@ def _places_of(columns: VersionColumns, hits: Sequence[Hit]) -> Iterator[Hit]:
     """Yield the hits with the rows of their documents; of several captures, the first."""
     rows: dict[str, dict[bytes, int]] = {}
     for hit in hits:
-        if hit.part.texts not in rows:
-            ids = columns.read(hit.part.texts, ["doc_id"])["doc_id"].to_pylist()
-            rows[hit.part.texts] = {
+        if hit.part.documents not in rows:
+            ids = columns.read(hit.part.documents, ["doc_id"])["doc_id"].to_pylist()
+            rows[hit.part.documents] = {
                 doc_id: len(ids) - 1 - i for i, doc_id in enumerate(reversed(ids))
             }
-        yield Hit(hit.part, hit.doc_id, hit.row, rows[hit.part.texts][hit.doc_id])
+        yield Hit(hit.part, hit.doc_id, hit.row, rows[hit.part.documents][hit.doc_id])

@@ -114,7 +114,7 @@ def _specimen(columns: VersionColumns, one: Drawn) -> Specimen | None:
     decision, part = one.decision, one.part
     if decision["stage"] == "documents":
         return _refused(columns, one)
-    row = _row(columns, part.texts, decision["doc_id"], decision["offset"])
+    row = _row(columns, part.documents, decision["doc_id"], decision["offset"])
     (found,) = read_documents(columns, part, [row], with_text=not decision["kept"])
     if found.suppressed:
         return None

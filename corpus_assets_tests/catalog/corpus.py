@@ -275,7 +275,7 @@ def _part_tables(docs: list[Doc]) -> Tables:
     texts = [doc for doc in docs if doc.text is not None]
     kept = [doc for doc in docs if doc.kept]
     return {
-        "documents": pa.Table.from_pylist(
+        "records": pa.Table.from_pylist(
             [
                 {
                     "doc_id": doc.doc_id,
@@ -351,7 +351,7 @@ def _part_tables(docs: list[Doc]) -> Tables:
             ],
             schemas.BENCHMARK_HITS,
         ),
-        "texts": pa.Table.from_pylist(
+        "documents": pa.Table.from_pylist(
             [
                 {
                     "doc_id": doc.doc_id,

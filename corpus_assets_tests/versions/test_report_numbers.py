@@ -75,7 +75,7 @@ def report(small_build: Place) -> Report:
 def tables(small_build: Place) -> Iterator[Lineage]:
     home = Home.resolve(str(small_build.home))
     with Lineage(Registry(home.catalog_url), Store(home.store_url), VERSION) as lineage:
-        for name in ("decisions", "documents", "signals", "spans", "final_text", "cluster_members",
+        for name in ("decisions", "records", "signals", "spans", "final_text", "cluster_members",
                      "benchmark_hits"):  # fmt: skip
             lineage.connection.execute(f"CREATE TEMP TABLE {name} AS FROM {lineage.scan(name)}")
         lineage.connection.execute(
@@ -84,8 +84,8 @@ def tables(small_build: Place) -> Iterator[Lineage]:
             "GROUP BY doc_id) USING (doc_id) WHERE stage IS DISTINCT FROM 'documents'"
         )
         lineage.connection.execute(
-            "CREATE TEMP VIEW records AS SELECT * FROM decisions JOIN documents "
-            'USING (doc_id, snapshot, part, "offset") WHERE documents.reason '
+            "CREATE TEMP VIEW delivered AS SELECT * FROM decisions JOIN records "
+            'USING (doc_id, snapshot, part, "offset") WHERE records.reason '
             "IS DISTINCT FROM 'suppressed'"
         )
         yield lineage
@@ -122,7 +122,7 @@ def test_the_funnel_and_the_snapshots(report: Report, tables: Lineage) -> None:
     ("heading", "group", "table"),
     [
         ("By language", "coalesce(language, 'unknown')", "measured"),
-        ("By source", "source", "records"),
+        ("By source", "source", "delivered"),
         ("By length", "floor(log2(n_chars))", "measured"),
     ],
 )
@@ -171,8 +171,8 @@ def test_tokens_by_language_and_lengths(
 def test_hosts_licences_and_opt_outs(report: Report, tables: Lineage) -> None:
     hosts = ask(
         tables,
-        "SELECT host, count(*) AS n, count(*) FILTER (records.kept) AS kept, "
-        "coalesce(sum(n_chars) FILTER (records.kept), 0)::BIGINT FROM records LEFT JOIN "
+        "SELECT host, count(*) AS n, count(*) FILTER (delivered.kept) AS kept, "
+        "coalesce(sum(n_chars) FILTER (delivered.kept), 0)::BIGINT FROM delivered LEFT JOIN "
         "(SELECT DISTINCT doc_id, n_chars FROM measured) USING (doc_id) WHERE host IS NOT NULL "
         "GROUP BY ALL HAVING kept > 0 ORDER BY kept DESC, host",
     )
@@ -187,11 +187,11 @@ def test_hosts_licences_and_opt_outs(report: Report, tables: Lineage) -> None:
         ("licence", "preference"), ("Licences", "Opt-outs"), report.tables(section), strict=True
     ):
         drawn = report.groups(f"<h3>{heading}", section)
-        whole = ask(tables, f"SELECT {column}, count(*) FILTER (kept), count(*) FROM records "
+        whole = ask(tables, f"SELECT {column}, count(*) FILTER (kept), count(*) FROM delivered "
                             "GROUP BY ALL")  # fmt: skip
         assert {name: drawn[name][:2] for name, *_ in whole} == {n: (k, of) for n, k, of in whole}
         rows = ask(tables, f"SELECT source, {column}, count(*), count(*) FILTER (kept) "
-                           "FROM records GROUP BY ALL")  # fmt: skip
+                           "FROM delivered GROUP BY ALL")  # fmt: skip
         assert sorted(row[:5] for row in table) == sorted(
             [*row, percent(row[3], row[2])] for row in rows
         )
@@ -201,7 +201,7 @@ def test_duplicates_by_kind_and_across_snapshots(report: Report, tables: Lineage
     rows = ask(
         tables,
         "SELECT m.kind, m.snapshot, k.snapshot AS kept_in, count(*) FROM cluster_members AS m JOIN "
-        "(SELECT DISTINCT doc_id, snapshot FROM documents WHERE reason IS NULL) AS k "
+        "(SELECT DISTINCT doc_id, snapshot FROM records WHERE reason IS NULL) AS k "
         "ON m.kept_doc_id = k.doc_id WHERE NOT m.kept GROUP BY ALL",
     )
     by_kind, across = report.tables("Duplicates")

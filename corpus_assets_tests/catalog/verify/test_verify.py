@@ -156,7 +156,7 @@ def in_two_shards() -> Callable[[Tables], Tables]:
     ("tamper", "sentence"),
     [
         (lose_a_row("decisions"), "records without exactly one decision"),
-        (lose_a_row("documents"), "records without exactly one decision"),
+        (lose_a_row("records"), "records without exactly one decision"),
         (repeat_a_row("decisions"), "records without exactly one decision"),
         (rewrite("decisions", drop_silently), "dropped records without a stage or a reason"),
         (rewrite("decisions", unkeep), "documents in a shard but not kept"),
