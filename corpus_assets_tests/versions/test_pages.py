@@ -7,7 +7,7 @@ import pytest
 from catalog.cli.terminal import escape
 from corpus_assets.inspect import canary_page, mix_plot
 from corpus_assets.takedown import certificate_page
-from corpus_assets.versions import pages, report
+from corpus_assets.versions import pages
 
 NASTY = "a\x1b[2J\x07\u202e<b>\x00\x9b"
 WRITTEN_OUT = r"a\x1b[2J\x07\u202e&lt;b&gt;\x00\x9b"
@@ -18,7 +18,7 @@ def test_control_and_direction_characters_are_written_out_and_markup_is_escaped(
     assert escape("Grüße, 東京") == "Grüße, 東京"
 
 
-@pytest.mark.parametrize("page", [canary_page, certificate_page, mix_plot, pages, report])
+@pytest.mark.parametrize("page", [canary_page, certificate_page, mix_plot, pages])
 def test_every_page_escapes_alike(page: ModuleType) -> None:
     assert page.escape is escape
 
