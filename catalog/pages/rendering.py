@@ -15,6 +15,7 @@ from jinja2 import FileSystemLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
+from catalog.errors import CatalogError
 from catalog.figures import counted, size, written
 from catalog.pages import charts
 from catalog.pages.values import anchor, cell, share, shown, text
@@ -85,4 +86,7 @@ def put_header(page: str, header: Markup) -> str:
 
 def _put(page: str, place: str, markup: Markup) -> str:
     """Put markup at a comment that the templates write; no value can, which are escaped."""
-    return page.replace(f"<!--{place}-->", f"<!--{place}-->{markup}", 1)
+    before, found, after = page.partition(f"<!--{place}-->")
+    if not found:
+        raise CatalogError(f"this page has no place for {place}: another release wrote it")
+    return f"{before}{found}{markup}{after}"
