@@ -9,7 +9,6 @@ __all__ = [
     "gates",
     "gc",
     "gram_digests",
-    "pages",
     "pins",
     "publish",
     "published",

@@ -16,11 +16,12 @@ from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from corpus_assets.core.home import Home
 from corpus_assets.versions import fates
-from corpus_assets.versions.pages import FATES
+from corpus_assets.versions.report import OUTCOMES
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.registry_states import add_orders
 
 Table = list[list[Any]]
+STAGES = list(OUTCOMES)[1:]
 
 
 def report_of(place: Place, version: str = VERSION) -> str:
@@ -48,8 +49,8 @@ class Report:
         ]  # fmt: skip
 
     def bars(self, section: str) -> dict[str, str]:
-        body = re.findall(r'<dl class="bars">(.*?)</dl>', self.sections[section])[-1]
-        pairs = re.findall(r"<dt>(.*?)</dt><dd>.*?<span>(.*?)</span>", body)
+        body = re.findall(r'<dl class="bars">(.*?)</dl>', self.sections[section], re.DOTALL)[-1]
+        pairs = re.findall(r'<dt>(.*?)</dt>.*?"said">(.*?)</dd>', body)
         return {html.unescape(label): text for label, text in pairs}
 
     def groups(
@@ -57,10 +58,12 @@ class Report:
     ) -> dict[str, tuple[int, int, list[float]]]:
         """Kept, of how many, and the widths of all pieces in percent."""
         section = self.sections[section].partition(heading)[2].partition("<h3>")[0]
-        rows = re.findall(r'<dt>(.*?)</dt><dd>(.*?)<u .*?"said">([\d,]+) of ([\d,]+): <b>', section)
+        rows = re.findall(
+            r'<dt>(.*?)</dt><dd>(.*?)<line .*?"said">([\d,]+) of ([\d,]+): <b>', section
+        )
         return {
             html.unescape(name): (
-                value(kept), value(total), [float(w) for w in re.findall(r"width:([\d.]+)", pieces)]
+                value(kept), value(total), [float(w) for w in re.findall(r'<rect .*?width="([\d.]+)', pieces)]
             )
             for name, pieces, kept, total in rows
         }  # fmt: skip
@@ -106,7 +109,7 @@ def test_the_funnel_and_the_snapshots(report: Report, tables: Lineage) -> None:
     (shown,) = report.tables("Funnel")
     assert sorted(row[:3] for row in shown) == sorted(counted)
     left, entered = ask(tables, "SELECT count(*) FROM decisions")[0][0], {}
-    for stage, _ in FATES[1:]:
+    for stage in STAGES:
         entered[stage] = left
         left -= sum(n for where, _, n in counted if where == stage)
         assert report.bars("Funnel")[stage].startswith(f"{left:,} (")
@@ -129,7 +132,7 @@ def test_the_funnel_and_the_snapshots(report: Report, tables: Lineage) -> None:
 def test_kept_beside_dropped(
     report: Report, tables: Lineage, heading: str, group: str, table: str
 ) -> None:
-    pieces = ", ".join(f"count(*) FILTER (stage = '{name}')" for name, _ in FATES[1:])
+    pieces = ", ".join(f"count(*) FILTER (stage = '{name}')" for name in STAGES)
     rows = ask(tables, f"SELECT {group}, count(*), count(*) FILTER (kept), {pieces} FROM {table} "
                        "GROUP BY ALL")  # fmt: skip
     rows.append(["all", *(sum(row[i] for row in rows) for i in range(1, len(rows[0])))])
