@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from catalog.ask.raw import refuse_suppressed
-from catalog.ask.versions import STAGES, funnel
+from catalog.ask.versions import funnel
 from catalog.db.judgements import Judged, summed
 from catalog.db.rows import JudgementRow, LineageRow
 from catalog.errors import CatalogError, TakedownRefused, UnknownName
-from catalog.lineage.tables import Lineage, Row
+from catalog.formats.lineage_tables import DROPPING_STAGES
+from catalog.lineage.scans import Row
+from catalog.lineage.tables import Lineage
 
 KEPT = "kept"
 MOST_RECORDS = 500_000  # that a sample is drawn from, in whole files
@@ -29,7 +31,11 @@ def groups(lineage: Lineage) -> list[Row]:
             f"SELECT {STAGE} AS stage, {REASON} AS reason, language, count(*) AS n "
             f"FROM {_scan(lineage)} WHERE reason IS DISTINCT FROM 'suppressed' GROUP BY ALL"
         ),
-        key=lambda row: ((KEPT, *STAGES).index(row["stage"]), row["reason"], row["language"] or ""),
+        key=lambda row: (
+            (KEPT, *DROPPING_STAGES).index(row["stage"]),
+            row["reason"],
+            row["language"] or "",
+        ),
     )
 
 

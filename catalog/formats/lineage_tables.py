@@ -184,6 +184,9 @@ DECISIONS = Table(
     ),
 )
 
+DROPPING_STAGES = ("documents", "selection", "clusters", "contamination", "clean_text")
+"""The values of `stage`, in the order of the graph."""
+
 CLUSTER_MEMBERS = Table(
     "cluster_members",
     "members-*.parquet",

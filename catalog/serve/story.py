@@ -15,7 +15,8 @@ from catalog.ask.tokens import sample_tokens, trace
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.figures import written
 from catalog.lineage.lookups import records_of
-from catalog.lineage.tables import Lineage, Row
+from catalog.lineage.scans import Row
+from catalog.lineage.tables import Lineage
 from catalog.serve.benchmark_items import item_texts
 
 MAX_CHARS = 200_000  # of a text on a page

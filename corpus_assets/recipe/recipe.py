@@ -143,6 +143,11 @@ class Recipe(Settings):
     tokenizer: TokenizerEntry
     shards: ShardSettings = ShardSettings()
     mixture: MixtureSettings
+    panels: tuple[str, ...] = Field(
+        default=(),
+        description="files of panels for the report, `NAME.sql` and `NAME.html`; no part of what a "
+        "version is",
+    )
     survival: dict[DroppingAsset, Bounds] = Field(default={})
     drift: DriftSettings = DriftSettings()
     gate: GateSettings = Field(
@@ -424,6 +429,7 @@ class Recipe(Settings):
         del body["fallbacks"], body["use_fallbacks"]  # what they change is in its place
         if self.use_fallbacks:
             body["stand_ins"] = self.fallbacks_in_use()  # the key that locks and digests have
+        del body["panels"]  # they show what came out
         del body["drift"]  # it judges what comes out, and changes nothing of it
         del body["gate"], body["evidence"]  # as `drift`
         del body["crawl_check"]

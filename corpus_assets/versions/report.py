@@ -6,40 +6,41 @@ of any, so that the page of a version after a takedown has nothing of what was r
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from catalog.ask.benchmarks import BY_BENCHMARK, BY_ITEM, BenchmarkFound, benchmarks_found
+from catalog.db.rows import LineageRow
 from catalog.figures import counted, wilson
 from catalog.formats.manifest import Manifest
+from catalog.formats.store import Store
 from catalog.pages import Percent, Section, render
 from corpus_assets.clean.stage import CUT_SENTENCES
 from corpus_assets.core import files
 from corpus_assets.core.store import read_output
-from corpus_assets.core.task import read_table
 from corpus_assets.decontam.eval_index import items_by_benchmark
-from corpus_assets.decontam.verdicts import COMMON, NEAR_MISS
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.scrub.texts import scrubbed_totals
 from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.mixture_table import mixture_table
 from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.stages.signals import IMPORTED
-from corpus_assets.versions.benchmarks_found import BenchmarkFound, summarise
 from corpus_assets.versions.drift import Shape, shape_of
-from corpus_assets.versions.fates import (
+from corpus_assets.versions.funnel import funnel
+from corpus_assets.versions.outcomes import (
     MOST_GROUPS,
-    Counted,
-    Fates,
+    Outcomes,
     Share,
-    count_fates,
-    duplicates,
+    count_outcomes,
+    label_columns,
     shares,
 )
-from corpus_assets.versions.funnel import funnel
+from corpus_assets.versions.panel import Panel, own_panels, panel_section, queries_of, shipped
+from corpus_assets.versions.report_tables import ReportTables, some_parts
 from corpus_assets.versions.rule_charts import rules_and_signals
 
 QUALITY = "quality_score"
@@ -60,35 +61,68 @@ OUTCOMES = {
 Values = Mapping[str, Any]
 
 
-def render_report(pipeline: Pipeline, manifest: Manifest) -> str:
-    counted = count_fates(pipeline)
-    rules, signals = rules_and_signals(pipeline)
-    sections = [
-        section("Funnel", "funnel.html", _funnel(pipeline)),
-        section("Kept by snapshot", "snapshots.html", _by_snapshot(pipeline)),
-        section("Language gate", "language_gate.html", _language_gate(pipeline)),
-        section("Kept beside dropped", "outcomes.html", _kept_beside_dropped(counted)),
-        section("Tokens by language", "languages.html", _languages(pipeline)),
-        section("Lengths of kept documents", "lengths.html", _lengths(pipeline)),
-        section("Hosts", "hosts.html", _hosts(counted)),
-        section("Licences and opt-outs", "licences.html", _licences(counted)),
-        section("Duplicates", "duplicates.html", _duplicates(pipeline)),
-        section("Snapshots beside each other", "drift.html", _beside(pipeline)),
-        section("Imported signals", "imported.html", _imported(pipeline)),
-        section("Selection rules", "rules.html", rules),
-        section("Signals and their thresholds", "signals.html", signals),
-        section("Benchmarks", "benchmarks.html", _contamination(pipeline)),
-        section("Edits in kept documents", "bars.html", _scrub(pipeline)),
-        section("Tokens by group", "bars.html", _tokens(manifest)),
-        section("Mixture", "mixture.html", _mixture(pipeline, manifest)),
-        section("Pinned calibrations", "calibrations.html", _models(pipeline)),
-    ]
+def render_report(pipeline: Pipeline, manifest: Manifest, lineage: Sequence[LineageRow]) -> str:
+    """`lineage` lists the files that the version's tables are made of."""
+    store, name = Store(pipeline.store.url), manifest.version
+    with ReportTables(store, lineage, name) as whole, some_parts(store, lineage, name) as some:
+        sections = _sections(pipeline, manifest, whole, some)
     return render(TEMPLATES / "report.html", **_head(pipeline, manifest), sections=sections)
 
 
-def section(title: str, template: str, values: Values | None) -> Section:
-    """Render a section; one that has no values is left out."""
-    return Section(title, Markup() if values is None else render(TEMPLATES / template, **values))
+def _sections(
+    pipeline: Pipeline, manifest: Manifest, whole: ReportTables, some: ReportTables
+) -> list[Section]:
+    """Return the sections of the report, and behind them the panels that the recipe names.
+
+    What stages count while they see it is summed here; the query beside such a number says what it
+    is. Everything else is counted by its query.
+    """
+    rules, signals = rules_and_signals(pipeline)
+    licences, preferences = shipped("licences"), shipped("preferences")
+    by_group = _dimensions(pipeline)
+    benchmarks = (
+        Panel("benchmarks", "Items by benchmark", "", BY_BENCHMARK),
+        Panel("benchmark_items", "Documents by item", "", BY_ITEM),
+    )
+    return [
+        section("Funnel", "funnel.html", _funnel(pipeline), whole, shipped("funnel")),
+        section("Kept by snapshot", "snapshots.html", _by_snapshot(pipeline),
+                whole, shipped("snapshots")),
+        section("Language gate", "language_gate.html", _language_gate(pipeline), whole),
+        section("Kept beside dropped", "outcomes.html", _kept_beside_dropped(by_group, some),
+                some, *(panel for panel, _ in by_group)),
+        section("Tokens by language", "languages.html", _languages(pipeline),
+                whole, shipped("tokens_by_language")),
+        section("Lengths of kept documents", "lengths.html", _lengths(pipeline),
+                whole, shipped("lengths")),
+        panel_section(shipped("hosts"), some),
+        section("Licences and opt-outs", "licences.html",
+                {"parts": [_by_source(pipeline, some, panel) for panel in (licences, preferences)]},
+                some, licences, preferences),
+        section("Duplicates", "duplicates.html", _duplicates(whole),
+                whole, shipped("duplicates"), shipped("copies")),
+        section("Snapshots beside each other", "drift.html", _beside(pipeline), whole),
+        section("Imported signals", "imported.html", _imported(pipeline), whole),
+        section("Selection rules", "rules.html", rules, whole),
+        section("Signals and their thresholds", "signals.html", signals, whole),
+        section("Benchmarks", "benchmarks.html", _contamination(pipeline, whole),
+                whole, *(benchmarks if pipeline.recipe.suites else ())),
+        section("Edits in kept documents", "bars.html", _scrub(pipeline), whole, shipped("edits")),
+        section("Tokens by group", "bars.html", _tokens(manifest), whole),
+        section("Mixture", "mixture.html", _mixture(pipeline, manifest), whole),
+        section("Pinned calibrations", "calibrations.html", _models(pipeline), whole),
+        *(panel_section(panel, some) for panel in own_panels(pipeline)),
+    ]  # fmt: skip
+
+
+def section(
+    title: str, template: str, values: Values | None, tables: ReportTables, *panels: Panel
+) -> Section:
+    """Render a section with its queries; one that has no values is left out."""
+    if values is None:
+        return Section(title, Markup())
+    body = render(TEMPLATES / template, **values)
+    return Section(title, body + queries_of(tables, *panels) if panels else body)
 
 
 def _head(pipeline: Pipeline, manifest: Manifest) -> Values:
@@ -161,8 +195,8 @@ def _words(outcome: str) -> str:
     return outcome if outcome == "kept" else f"dropped by {outcome}"
 
 
-def _outcomes(fates: Fates, others: str) -> Values:
-    whole, groups = shares(fates, SHOWN, others)
+def _outcomes(outcomes: Outcomes, others: str) -> Values:
+    whole, groups = shares(outcomes, SHOWN, others)
     return {
         "rows": [_outcome(one) for one in [whole, *groups]],
         "legend": {_words(name): colour for name, colour in OUTCOMES.items()},
@@ -170,22 +204,29 @@ def _outcomes(fates: Fates, others: str) -> Values:
     }
 
 
-def _kept_beside_dropped(counted: Counted) -> Values:
-    """Show every group that a filter could favour, those first that lie farthest from the rest."""
-    labels = [name for name in counted.by if name.startswith("label ")]
+def _dimensions(pipeline: Pipeline) -> list[tuple[Panel, str]]:
+    """Return the queries for groups that a filter could favour, and what their small groups are
+    called."""
+    by_label = shipped("outcomes_by_label")
+    labels = label_columns(pipeline.recipe.signals)
+    return [
+        (shipped("outcomes_by_language"), "other languages"),
+        (shipped("outcomes_by_source"), "other sources"),
+        *((by_label.of(LABEL=label), "others") for label in labels),
+        (shipped("outcomes_by_length"), "other lengths"),
+    ]
+
+
+def _kept_beside_dropped(dimensions: Sequence[tuple[Panel, str]], tables: ReportTables) -> Values:
+    """Show the groups of each dimension, those first that lie farthest from the rest."""
     parts = []
-    for dimension, title, others in (
-        ("language", "By language, of documents", "other languages"),
-        ("source", "By source, of records", "other sources"),
-        *((name, f"By {name.removeprefix('label ')}, of documents", "others") for name in labels),
-        ("length", "By length, of documents, in characters as extracted", "other lengths"),
-    ):
-        is_crowded, fates = dimension in counted.crowded, counted.by.get(dimension)
+    for panel, others in dimensions:
+        found = count_outcomes(tables, panel).get("", {})
         parts.append(
             {
-                "title": title,
-                "is_crowded": is_crowded,
-                "outcomes": _outcomes(fates, others) if fates and not is_crowded else None,
+                "title": panel.title,
+                "is_crowded": found is None,
+                "outcomes": _outcomes(found, others) if found else None,
             }
         )
     return {"parts": parts, "most_groups": MOST_GROUPS}
@@ -224,67 +265,48 @@ def _lengths(pipeline: Pipeline) -> Values:
     return {"rows": rows}
 
 
-def _hosts(counted: Counted) -> Values:
-    rows = [
-        (host.name, host.records, host.kept, Percent(host.kept / host.records), host.chars)
-        for host in counted.hosts
-    ]
-    bars = [(host.name, host.records, host.kept) for host in counted.hosts]
-    return {"rows": rows, "bars": bars, "n_hosts": counted.n_hosts}
+def _by_source(pipeline: Pipeline, tables: ReportTables, panel: Panel) -> Values:
+    """Show groups over all sources as a chart, and those of each source as a table."""
+    rows: list[tuple[object, ...]] = []
+    whole: Outcomes = {}
+    found = count_outcomes(tables, panel)
+    for source in (each.name for each in pipeline.recipe.sources):
+        outcomes = found.get(source, {})
+        if outcomes is None:
+            rows.append((source, f"more than {MOST_GROUPS:,} values", "", "", "", ""))
+            continue
+        for name, counts in outcomes.items():
+            whole.setdefault(name, Counter()).update(counts)
+        _, groups = shares(outcomes, SHOWN, "others")
+        for one in sorted(groups, key=lambda one: (-one.records, one.group)):
+            most = "" if one.most is None else f"{one.most[0]} {one.most[1]:,}"
+            rows.append((source, one.group, one.records, one.kept, Percent(one.share), most))
+    return {
+        "kind": panel.name.removesuffix("s"),
+        "title": panel.title,
+        "about": panel.about,
+        "outcomes": _outcomes(whole, "others") if whole else None,
+        "rows": rows,
+    }
 
 
-def _licences(counted: Counted) -> Values:
-    parts = []
-    for kind, title, about in (
-        ("licence", "Licences, of records", "As pages and sources state them."),
-        (
-            "preference",
-            "Opt-outs, of records",
-            "What pages and sites say about training, where the recipe listens.",
-        ),
-    ):
-        rows: list[tuple[object, ...]] = []
-        whole: Fates = {}
-        for dimension, fates in counted.by.items():
-            if not dimension.startswith(f"{kind} of "):
-                continue
-            for group, fated in fates.items():
-                whole.setdefault(group, Counter()).update(fated)
-            source = dimension.removeprefix(f"{kind} of ")
-            if dimension in counted.crowded:
-                rows.append((source, f"more than {MOST_GROUPS:,} values", "", "", "", ""))
-            _, groups = shares(fates, SHOWN, "others")
-            for one in sorted(groups, key=lambda one: (-one.records, one.group)):
-                most = "" if one.most is None else f"{one.most[0]} {one.most[1]:,}"
-                rows.append((source, one.group, one.records, one.kept, Percent(one.share), most))
-        outcomes = _outcomes(whole, "others") if whole else None
-        parts.append(
-            {"kind": kind, "title": title, "about": about, "outcomes": outcomes, "rows": rows}
-        )
-    return {"parts": parts}
-
-
-def _duplicates(pipeline: Pipeline) -> Values:
+def _duplicates(tables: ReportTables) -> Values:
     """Show duplicates by kind, by where the kept copy is, and kept documents by their copies."""
-    gone, every = duplicates(pipeline)
-    pairs = Counter(
-        zip(*(gone[name].to_pylist() for name in ("kind", "snapshot", "kept_in")), strict=True)
-    )
     by_kind: dict[str, list[int]] = {}
     across: Counter[tuple[str, str]] = Counter()
-    for (kind, here, there), n in pairs.items():
-        by_kind.setdefault(kind, [0, 0])[here != there] += n
+    for row in tables.ask(shipped("duplicates").sql):
+        here, there, n = row["snapshot"], row["kept_in"], row["documents"]
+        by_kind.setdefault(row["kind"], [0, 0])[here != there] += n
         if here != there:
             across[here, there] += n
     kinds = [(kind, same + other, same, other) for kind, (same, other) in sorted(by_kind.items())]
     most = sorted(across.items(), key=lambda item: (-item[1], item[0]))[:SHOWN]
-    sizes = Counter(Counter(gone["kept_doc_id"].to_pylist()).values())
-    rows = [(f"{size} dropped", sizes[size], f"{sizes[size]:,} kept") for size in sorted(sizes)]
+    copies = [(row["dropped"], row["kept"]) for row in tables.ask(shipped("copies").sql)]
     return {
-        "every": every,
+        "every": tables.every,
         "kinds": kinds,
         "across": [(*pair, n) for pair, n in most],
-        "sizes": rows[:MOST_SIZES],
+        "sizes": [(f"{n} dropped", kept, f"{kept:,} kept") for n, kept in copies[:MOST_SIZES]],
     }
 
 
@@ -401,25 +423,21 @@ def _models(pipeline: Pipeline) -> Values:
 COMMON_SHOWN = 20
 
 
-def _contamination(pipeline: Pipeline) -> Values:
+def _contamination(pipeline: Pipeline, tables: ReportTables) -> Values:
     if not pipeline.recipe.suites:
         return {"suites": None}
     known = items_by_benchmark(read_output(pipeline.store, pipeline.calibration(files.EVAL_INDEX)))
-    columns = ["benchmark", "item_id", "doc_id", "verdict"]
-    found = summarise(
-        read_table(pipeline.store, result.outputs[files.BENCHMARK_HITS], columns)
-        for result in pipeline.all_results("clean_text")
-    )
-    totals: dict[str, Counter[str]] = {}
-    fates = ("removed", "cut", "held_back", "excluded")
-    totals |= {name: Counter() for name in fates}
+    found = benchmarks_found(tables)
+    totals: dict[str, Counter[str]] = {
+        name: Counter() for name in ("removed", "cut", "held_back", "excluded")
+    }
     for result in pipeline.all_results("clean_text"):
-        for name in fates:
-            totals[name].update(result.notes.get(f"{name}_by_benchmark", {}))
+        for name, total in totals.items():
+            total.update(result.notes.get(f"{name}_by_benchmark", {}))
     bars = [
-        (name, one.items_seen, f"{one.items_seen:,} of {known[name][0]:,} items")
+        (name, one.seen, f"{one.seen:,} of {known[name][0]:,} items")
         for name, one in found.items()
-        if one.items_seen
+        if one.seen
     ]
     return {
         "drop_share": pipeline.recipe.contamination.drop_share,
@@ -432,23 +450,23 @@ def _contamination(pipeline: Pipeline) -> Values:
 
 
 def _by_benchmark(
-    known: dict[str, tuple[int, int]],
-    found: dict[str, BenchmarkFound],
-    totals: dict[str, Counter[str]],
+    known: Mapping[str, tuple[int, int]],
+    found: Mapping[str, BenchmarkFound],
+    totals: Mapping[str, Counter[str]],
 ) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
     for name, (items, short) in sorted(known.items()):
-        one = found.get(name, BenchmarkFound(name))
-        examples = ", ".join(f"{item} ({count})" for item, count in one.examples())
+        one = found.get(name, BenchmarkFound())
+        examples = ", ".join(f"{item} ({count})" for item, count in one.examples)
         rows.append(
-            (name, items, short, one.items_seen, totals["removed"][name], totals["cut"][name],
-             totals["held_back"][name], one.n_items(NEAR_MISS), one.n_documents(NEAR_MISS),
-             one.n_items(COMMON), examples)
+            (name, items, short, one.seen, totals["removed"][name], totals["cut"][name],
+             totals["held_back"][name], one.near_miss_items, one.near_miss_documents,
+             one.common_items, examples)
         )  # fmt: skip
     return rows
 
 
-def _common(found: dict[str, BenchmarkFound]) -> list[tuple[str, str, int]]:
-    rows = [(name, *row) for name, one in found.items() for row in one.common()]
+def _common(found: Mapping[str, BenchmarkFound]) -> list[tuple[str, str, int]]:
+    rows = [(name, *row) for name, one in found.items() for row in one.common]
     rows.sort(key=lambda row: (-row[2], row[0], row[1]))
     return rows[:COMMON_SHOWN]

@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +16,10 @@ from catalog.figures import counted, wilson
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from corpus_assets.core.home import Home
-from corpus_assets.versions import fates
+from corpus_assets.versions import outcomes
+from corpus_assets.versions.panel import Panel
 from corpus_assets.versions.report import OUTCOMES
+from corpus_assets.versions.report_tables import ReportTables
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.registry_states import add_orders
 
@@ -136,7 +139,8 @@ def test_kept_beside_dropped(
     rows = ask(tables, f"SELECT {group}, count(*), count(*) FILTER (kept), {pieces} FROM {table} "
                        "GROUP BY ALL")  # fmt: skip
     rows.append(["all", *(sum(row[i] for row in rows) for i in range(1, len(rows[0])))])
-    lengths = fates.length_names()
+    between = [f"{1 << p:,} to {(2 << p) - 1:,}" for p in range(7, 20)]
+    lengths = ["under 128", *between, "1,048,576 and more"]
     shown = report.groups(heading)
     wanted = {
         lengths[min(max(int(name) - 6, 0), 14)] if isinstance(name, float) else name:
@@ -180,10 +184,10 @@ def test_hosts_licences_and_opt_outs(report: Report, tables: Lineage) -> None:
         "GROUP BY ALL HAVING kept > 0 ORDER BY kept DESC, host",
     )
     (shown,) = report.tables("Hosts")
-    assert shown == [[h, n, k, percent(k, n), chars] for h, n, k, chars in hosts[: fates.TOP_HOSTS]]
+    assert shown == [[h, n, k, percent(k, n), chars] for h, n, k, chars in hosts[:20]]
     assert f"of {len(hosts)} that have any" in report.sections["Hosts"]
     assert report.bars("Hosts") == {
-        h: f"{k:,} ({percent(k, n)} of {n:,})" for h, n, k, _ in hosts[: fates.TOP_HOSTS]
+        h: f"{k:,} ({percent(k, n)} of {n:,})" for h, n, k, _ in hosts[:20]
     }
     section = "Licences and opt-outs"
     for column, heading, table in zip(
@@ -273,20 +277,25 @@ def test_a_host_that_was_taken_down_is_not_in_the_report_after_it(place: Place) 
     assert ["documents", "suppressed", 1] in [row[:3] for row in after.tables("Funnel")[0]]
 
 
-def test_labels_of_too_many_values_are_no_groups() -> None:
-    counted = fates.Counted()
-    for i in range(fates.MOST_GROUPS + 5):
-        counted.add("label title", f"title {i}", "kept", 1)
-        counted.add("language", "en", "kept", 1)
-    assert counted.crowded == {"label title"}
-    assert counted.by["label title"] == {}
-    assert counted.by["language"]["en"]["kept"] == fates.MOST_GROUPS + 5
+def test_labels_of_too_many_values_are_no_groups(tmp_path: Path) -> None:
+    many = outcomes.MOST_GROUPS + 5
+    panel = Panel(
+        "made",
+        "",
+        "",
+        "SELECT 'books' AS source, 'title ' || i AS name, 'kept' AS outcome, NULL AS reason, "
+        f"1 AS records FROM range({many}) AS t(i) UNION ALL "
+        "SELECT 'web', 'en', 'selection', 'short', 7 UNION ALL SELECT 'web', 'en', 'kept', NULL, 2",
+    )
+    with ReportTables(Store(tmp_path), [], "v") as tables:
+        found = outcomes.count_outcomes(tables, panel)
+    assert found == {"books": None, "web": {"en": {"kept": 2, "selection/short": 7}}}
 
 
 def test_groups_beyond_the_largest_are_counted_as_one() -> None:
     sizes = {"a": 9, "b": 5, "c": 3, "d": 1}
     found = {name: Counter({"kept": n, "selection/x": 1}) for name, n in sizes.items()}
-    whole, groups = fates.shares(found, 2, "others")
+    whole, groups = outcomes.shares(found, 2, "others")
     assert (whole.kept, whole.records) == (18, 22)
     assert {one.group: (one.kept, one.records) for one in groups} == {
         "a": (9, 10), "b": (5, 6), "2 others": (4, 6)

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from catalog.lineage.lookups import MEMBER
-from catalog.lineage.tables import Lineage, Row
+from catalog.lineage.scans import Row
+from catalog.lineage.tables import Lineage
 
 
 def doc_ids_between(lineage: Lineage, lowest: bytes, highest: bytes, limit: int) -> list[bytes]:

@@ -6,7 +6,8 @@ import duckdb
 import pytest
 
 from catalog.formats.lineage_tables import LINEAGE_TABLES
-from catalog.lineage.tables import Lineage, empty_table
+from catalog.lineage.scans import empty_table
+from catalog.lineage.tables import Lineage
 from corpus_assets.core.task import parquet_bytes
 from corpus_assets_tests.catalog.corpus import Corpus
 
