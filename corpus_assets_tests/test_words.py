@@ -18,7 +18,12 @@ from corpus_assets_tests.glossary import PATTERNS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("[!a]*/*.md")])
-TEMPLATES = sorted((ROOT / "catalog/serve/templates").glob("*.html"))
+TEMPLATES = sorted(
+    path
+    for room in ("catalog", "corpus_assets")
+    for path in (ROOT / room).rglob("templates/*.html")
+    if "demo" not in path.parts  # its templates are the demo's documents
+)
 SOURCES = sorted(
     path
     for room in ("catalog", "corpus_assets")

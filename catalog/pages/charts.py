@@ -76,7 +76,7 @@ def curve(values: Sequence[float], at: float, title: str) -> Markup:
         _tag("polyline", points=_path(points), class_="blue stroke"),
         _tag("line", x1=_two(100 * at), x2=_two(100 * at), y1=0, y2=24, class_="red dashed"),
     ]
-    return _svg(100, 24, title, parts, class_="curve", preserveAspectRatio="none")
+    return _svg(100, 24, title, parts, preserveAspectRatio="none")
 
 
 # Charts.

@@ -79,12 +79,12 @@ def put_first(page: str, sections: Sequence[Section]) -> str:
     return page
 
 
-def put_header(page: str, header: Markup) -> str:
+def put_header(page: str, header: str) -> str:
     """Put a header over a page that was written without one."""
     return _put(page, "header", header)
 
 
-def _put(page: str, place: str, markup: Markup) -> str:
+def _put(page: str, place: str, markup: str) -> str:
     """Put markup at a comment that the templates write; no value can, which are escaped."""
     before, found, after = page.partition(f"<!--{place}-->")
     if not found:

@@ -23,17 +23,15 @@ class Percent(float):
 
 def shown(value: Any) -> Any:
     """Return a value as it stands within a line; markup and what is no text stay as they are."""
+    if isinstance(value, str):
+        return value if isinstance(value, Markup) else _written_out(value, "")
     if value is None:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Percent):
         return f"{value:.1%}"
-    if isinstance(value, float):
-        return short(value)
-    if not isinstance(value, str) or isinstance(value, Markup):
-        return value
-    return _written_out(value, "")
+    return short(value) if isinstance(value, float) else value
 
 
 def text(value: str) -> Markup:

@@ -22,7 +22,6 @@ from catalog.serve.benchmark_items import item_texts
 MAX_CHARS = 200_000  # of a text on a page
 MAX_COMPARED_WORDS = 5_000
 MAX_PASSAGES = 5  # of one item on a page
-LINE_WIDTH = 760
 SHOWN_KINDS = ("boilerplate_line", "repeated_span", "benchmark_item", "text_step", "sentence")
 """Edits whose removed text is shown; others took out personal data, of which only the kind is."""
 
@@ -329,6 +328,6 @@ def sample(lineage: Lineage, shard: str, number: int, token: int | None) -> dict
 
 
 def step_line(answer: Mapping[str, Any]) -> list[float]:
-    """Return where on a line, in its width, the steps lie at which a run saw the document."""
+    """Return how far along a run the steps lie at which it saw the document, 0 to 1."""
     steps = max(1, answer["steps"])
-    return [round(LINE_WIDTH * (step + 0.5) / steps, 1) for step in answer["steps_seen"][:2000]]
+    return [(step + 0.5) / steps for step in answer["steps_seen"][:2000]]

@@ -18,12 +18,20 @@ from corpus_assets.ingest.locations import Locations
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.session import open_session
 from corpus_assets.versions import report_tables
-from corpus_assets.versions.panel import SHIPPED, check_panels, panel_section, panels_of, read_panel
+from corpus_assets.versions.panel import (
+    SHIPPED,
+    check_panels,
+    own_panels,
+    panel_section,
+    panels_of,
+    read_panel,
+)
 from corpus_assets.versions.publish import lineage_rows
 from corpus_assets.versions.report import render_report
-from corpus_assets.versions.report_tables import ReportTables, some_parts
+from corpus_assets.versions.report_tables import EmptyTables, ReportTables, some_parts
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.test_docs import DOCS
 from corpus_assets_tests.versions.test_report_numbers import Report, report_of
 
 HOSTS = (
@@ -34,7 +42,8 @@ HOSTS = (
 def queries(section: str) -> list[str]:
     """The queries that a section shows, as a reader copies them."""
     return [
-        html.unescape(sql) for sql in re.findall(r"<pre><code>(.*?)</code>", section, re.DOTALL)
+        html.unescape(sql)
+        for sql in re.findall(r'<pre class="query"><code>(.*?)</code>', section, re.DOTALL)
     ]
 
 
@@ -216,3 +225,17 @@ def test_panels_come_in_the_order_of_their_files(tmp_path: Path) -> None:
         (tmp_path / f"{name}.sql").write_text(f"-- Title of {name}\nSELECT 1 AS n")
     paths = [tmp_path / "b.sql", tmp_path / "a.sql"]
     assert [panel.title for panel in panels_of(paths)] == ["Title of b", "Title of a"]
+
+
+def test_the_panel_of_the_documentation_can_be_shown(small_build: Place, tmp_path: Path) -> None:
+    page = (DOCS / "how-to/add-a-panel.md").read_text(encoding="utf-8")
+    for kind in ("sql", "html"):
+        (block,) = re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)
+        (tmp_path / f"a.{kind}").write_text(block)
+    pipeline = asking_for(small_build, tmp_path)
+    check_panels(pipeline)
+    (panel,) = own_panels(pipeline)
+    with EmptyTables(Store(tmp_path), {}) as tables:
+        section = panel_section(panel, tables)
+    assert section.title == "Kept documents by year"
+    assert "0 years" in section.body
