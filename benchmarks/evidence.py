@@ -36,6 +36,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from machine import machine
 
+from catalog.pages import charts
 from corpus_assets.evidence.arms import Arm, Document
 from corpus_assets.evidence.compare import NOT_DECIDED, Bootstrap, Difference, compare_arms
 from corpus_assets.evidence.gate import Results, compare_results, described, open_results
@@ -352,7 +353,8 @@ def show_table(options: argparse.Namespace) -> None:
             if kind in KINDS:
                 kinds.setdefault(kind, []).append((int(dose) / 100, found.macro))
         if kinds:
-            options.save.with_suffix(".svg").write_text(dose_response(list(kinds.items())), "utf-8")
+            drawn = charts.standalone(dose_response(list(kinds.items())))
+            options.save.with_suffix(".svg").write_text(drawn, "utf-8")
 
 
 def show_plain(results: Results, path: Path | None) -> None:

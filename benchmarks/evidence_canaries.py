@@ -25,6 +25,7 @@ import yaml
 from evidence import place, records
 from machine import machine
 
+from catalog.pages import charts
 from corpus_assets.core.home import Home
 from corpus_assets.evidence.canaries import memories, memory_curve
 from corpus_assets.evidence.gate import Results, open_results
@@ -175,7 +176,8 @@ def show_table(options: argparse.Namespace) -> None:
             },
         }  # fmt: skip
         options.save.with_suffix(".json").write_text(json.dumps(body) + "\n", "utf-8")
-        options.save.with_suffix(".svg").write_text(memory_curve(models), "utf-8")
+        drawn = charts.standalone(memory_curve(models))
+        options.save.with_suffix(".svg").write_text(drawn, "utf-8")
 
 
 def main() -> None:

@@ -91,7 +91,7 @@ def main() -> None:
     if not options.again:
         report["ours"] = build_ours(registry, store, options.documents, options.workers)
         note()
-    files = registry.lineage_files(VERSION, "documents")
+    files = registry.lineage_files(VERSION, "records")
     parts = files[: -(-report["rows_in_tables"] // RECORDS_PER_PART)]
     asked = draw(store, parts, options.lookups + WARM_UP)
     with Lineage(registry, Store(store), VERSION) as lineage:
@@ -131,7 +131,7 @@ def build_ours(registry: Registry, root: Path, documents: int, workers: int) -> 
         keys: list[KeyRow] = []
         for made, cpu_s in pool.map(make_run, *zip(*runs, strict=True)):
             keys += made
-            if TABLE_OF[made[0].kind] == "documents":
+            if TABLE_OF[made[0].kind] == "records":
                 numbers["cpu_s"] += cpu_s
                 numbers["bytes"] += sum(row.bytes for row in made)
     numbers["key_bytes"] = sum(row.bytes for row in keys)

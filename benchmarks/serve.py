@@ -57,7 +57,7 @@ def main() -> None:
         for half, name in enumerate(HALVES):
             files = registry.lineage_files(VERSION, "decisions")[half::2]
             register(registry, store, files, registry.version_shards(VERSION), [], name)
-    asked = draw(store, registry.lineage_files(VERSION, "documents"), options.answers + 1)
+    asked = draw(store, registry.lineage_files(VERSION, "records"), options.answers + 1)
     print(f"{registry.version(VERSION).documents:,} kept documents\n")
     print("| page | first ms | p50 ms | p95 ms | most ms |\n|---|---|---|---|---|")
     with serving(registry, Store(store)) as address:

@@ -138,7 +138,7 @@ def _part(
     chosen = np.flatnonzero(has_text)
     kept_text = kept[has_text]
     tables = {
-        "documents": _table(RECORDS, rows, {
+        "records": _table(RECORDS, rows, {
             "doc_id": doc_id, "source": "synthetic", "snapshot": snapshot, "part": part,
             "url": urls, "url_key": keys, "host": hosts,
             "file": f"{snapshot}/segments/1707947473347.0/warc/part-{part:05d}.warc.gz",
@@ -153,7 +153,7 @@ def _part(
             "reason": _when(kept, None, _when(has_text, "word_count", "no_text")),
             "domain": "web", "language": "en", "tier": _when(kept, "high", None),
         }),
-        "texts": _table(DOCUMENTS, len(chosen), {
+        "documents": _table(DOCUMENTS, len(chosen), {
             "doc_id": _fixed(ids[chosen]), "url_key": keys.take(pa.array(chosen)),
             "host": hosts.take(pa.array(chosen)), "domain": "web", "offset": offset[chosen],
             "licence": "unknown", "text_id": _text_ids(text), "text": text,
@@ -169,7 +169,7 @@ def _part(
     for name, table in tables.items():
         started = time.process_time()
         data = parquet_bytes(table, LOOKUP_ROWS)
-        if name == "documents":
+        if name == "records":
             made.table_cpu_s += time.process_time() - started
             made.record_bytes += len(data)
         path = root / "artifacts" / name / f"{number:05d}.parquet"

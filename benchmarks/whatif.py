@@ -165,8 +165,8 @@ def make_home(root: Path, documents: int) -> Path:
         url_key = pa.array([f"org,example)/{part}/{i}" for i in range(rows)])
         common = {"doc_id": ids, "url_key": url_key, "offset": offsets}
         save("signals", snapshot, part, table)
-        save("documents", snapshot, part, filled(RECORDS, rows, common))
-        save("texts", snapshot, part, filled(DOCUMENTS, rows, common))
+        save("records", snapshot, part, filled(RECORDS, rows, common))
+        save("documents", snapshot, part, filled(DOCUMENTS, rows, common))
         save("decisions", snapshot, part, filled(DECISIONS, rows, {"doc_id": ids, "kept": kept}))
         save("final_text", snapshot, part, FINAL_TEXT.empty_table())
         kept_ids = ids.filter(kept)

@@ -6,15 +6,16 @@ the registry lists, read by DuckDB) hold a row a document: billions belong there
 imports neither Dagster nor `corpus_assets`; it reads what the pipeline registered.
 
     cli/       the `catalog` command
-    serve/     the catalog's pages, and the look of all pages
+    serve/     the catalog's pages
     ask/       answers about versions, documents and tokens
     verify/    proof that a version is whole
     takedown/  requests, what they touch, certificates
     lineage/   the lineage tables and their key files
     db/        the registry: rows, models, migrations, methods
+    pages/     how pages are made: templates, charts, the look of all of them
     formats/   what lies on disk and what names mean, shared with the pipeline
     copies.py  what commands write beside the store's results
 """
 
-__all__ = ["ask", "cli", "copies", "db", "errors", "figures", "formats", "lineage", "serve", "stopping",
+__all__ = ["ask", "cli", "copies", "db", "errors", "figures", "formats", "lineage", "pages", "serve", "stopping",
            "takedown"]  # fmt: skip

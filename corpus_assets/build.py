@@ -35,6 +35,7 @@ from corpus_assets.session import Session, build_lease, refresh_orders
 from corpus_assets.stages import STAGES
 from corpus_assets.versions.foreseen import warning_before_tokens
 from corpus_assets.versions.gates import release_if_passed
+from corpus_assets.versions.panel import check_panels
 from corpus_assets.versions.publish import is_published, lineage_rows, publish
 from corpus_assets.versions.version import (
     Version,
@@ -345,6 +346,7 @@ def pin_sources(session: Session, record: Record | None = None) -> None:
     pinned already. Under a lock they must be those that it names, and so must models."""
     record = record or InProcess()
     session.pipeline.check_models()
+    check_panels(session.pipeline)
     for name in session.pipeline.recipe.snapshots if not session.replaces else ():
         with record.running(SOURCE_FILES, name):
             pin_snapshot(session.pipeline, session.registry, name)

@@ -67,6 +67,7 @@ def yaml_recipes(page: Path) -> Iterator[dict[str, object]]:
     [
         ("settings", "make_reference"),
         ("stages", "make_stages"),
+        ("tables", "make_tables"),
         ("published", "make_published"),
     ],
 )

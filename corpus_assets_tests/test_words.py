@@ -19,7 +19,12 @@ from corpus_assets_tests.glossary import PATTERNS
 
 READMES = [folder / "README.md" for folder in (ROOT, *PACKAGES)]
 PAGES = sorted([*READMES, *(ROOT / "docs").glob("[!a]*/*.md")])
-TEMPLATES = sorted((ROOT / "catalog/serve/templates").glob("*.html"))
+TEMPLATES = sorted(
+    path
+    for room in ("catalog", "corpus_assets")
+    for path in (ROOT / room).rglob("templates/*.html")
+    if "demo" not in path.parts  # its templates are the demo's documents
+)
 SOURCES = sorted(
     path
     for folder in SOURCES.values()

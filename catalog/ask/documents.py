@@ -18,7 +18,8 @@ from catalog.lineage.lookups import (
     records_of,
     spans_of,
 )
-from catalog.lineage.tables import Lineage, Row
+from catalog.lineage.scans import Row
+from catalog.lineage.tables import Lineage
 
 MIN_PREFIX = 4
 MEMBERS_SHOWN = 100

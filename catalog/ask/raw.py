@@ -16,7 +16,8 @@ from catalog.figures import counted
 from catalog.formats.sketches import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
 from catalog.formats.urls import one_spelling
 from catalog.lineage.lookups import records_by_id, records_of
-from catalog.lineage.tables import Lineage, Row
+from catalog.lineage.scans import Row
+from catalog.lineage.tables import Lineage
 from catalog.plugins import installed, load
 
 READER_GROUP = "catalog.source_records"
@@ -111,7 +112,7 @@ def refuse_suppressed(lineage: Lineage, doc_id: bytes, record: Row) -> None:
 
 def _is_covered(lineage: Lineage, doc_id: bytes, record: Row) -> bool:
     orders = _Orders(lineage.registry.suppressions())
-    texts = lineage.documents_in("texts", [doc_id], record["snapshot"], [record["part"]])
+    texts = lineage.documents_in("documents", [doc_id], record["snapshot"], [record["part"]])
     return orders.cover(doc_id, record, texts)
 
 
@@ -119,7 +120,7 @@ def takedowns_covering(lineage: Lineage, doc_id: bytes, records: Sequence[Row]) 
     """Return the requests whose standing orders cover a document."""
     found, orders = set(), lineage.registry.suppressions()
     for record in records:
-        texts = lineage.documents_in("texts", [doc_id], record["snapshot"], [record["part"]])
+        texts = lineage.documents_in("documents", [doc_id], record["snapshot"], [record["part"]])
         for order in orders:
             if order.request_id is not None and _Orders([order]).cover(doc_id, record, texts):
                 found.add(order.request_id)
@@ -140,10 +141,10 @@ def withheld(lineage: Lineage, doc_ids: Sequence[bytes]) -> set[bytes]:
     for (snapshot, part), there in places.items():
         texts: dict[bytes, list[Row]] = {}
         for row in (
-            lineage.documents_in("texts", there, snapshot, [part]) if orders.of_texts else ()
+            lineage.documents_in("documents", there, snapshot, [part]) if orders.of_texts else ()
         ):
             texts.setdefault(row["doc_id"], []).append(row)
-        for record in lineage.documents_in("documents", there, snapshot, [part], RECORD):
+        for record in lineage.documents_in("records", there, snapshot, [part], RECORD):
             doc_id = record["doc_id"]
             if orders.cover(doc_id, record, texts.get(doc_id, ())):
                 found.add(doc_id)

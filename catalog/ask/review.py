@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from catalog.ask.raw import refuse_suppressed
-from catalog.ask.versions import STAGES, funnel
+from catalog.ask.versions import funnel
 from catalog.db.judgements import Judged, summed
 from catalog.db.rows import JudgementRow, LineageRow
 from catalog.errors import CatalogError, TakedownRefused, UnknownName
-from catalog.lineage.tables import Lineage, Row
+from catalog.formats.lineage_tables import DROPPING_STAGES
+from catalog.lineage.scans import Row
+from catalog.lineage.tables import Lineage
 
 KEPT = "kept"
 MOST_RECORDS = 500_000  # that a sample is drawn from, in whole files
@@ -29,7 +31,11 @@ def groups(lineage: Lineage) -> list[Row]:
             f"SELECT {STAGE} AS stage, {REASON} AS reason, language, count(*) AS n "
             f"FROM {_scan(lineage)} WHERE reason IS DISTINCT FROM 'suppressed' GROUP BY ALL"
         ),
-        key=lambda row: ((KEPT, *STAGES).index(row["stage"]), row["reason"], row["language"] or ""),
+        key=lambda row: (
+            (KEPT, *DROPPING_STAGES).index(row["stage"]),
+            row["reason"],
+            row["language"] or "",
+        ),
     )
 
 
@@ -165,7 +171,7 @@ def _shown(lineage: Lineage, row: Row) -> Row | None:
     record = _record(lineage, doc_id, row["snapshot"], row["part"], row["offset"])
     if record is None:
         return None
-    table = "final_text" if row["stage"] == KEPT else "texts"
+    table = "final_text" if row["stage"] == KEPT else "documents"
     texts = lineage.documents_in(table, [doc_id], *place, ("text",))
     signals = lineage.documents_in("signals", [doc_id], *place)
     text = texts[0]["text"] if texts else None
@@ -180,7 +186,7 @@ def _shown(lineage: Lineage, row: Row) -> Row | None:
 
 def _record(lineage: Lineage, doc_id: bytes, snapshot: str, part: int, offset: int) -> Row | None:
     """Return a record of the ledger; None where it is not there or an order covers it."""
-    for record in lineage.documents_in("documents", [doc_id], snapshot, [part]):
+    for record in lineage.documents_in("records", [doc_id], snapshot, [part]):
         if record["offset"] == offset:
             try:
                 refuse_suppressed(lineage, doc_id, record)

@@ -11,7 +11,6 @@ Three walls, because each alone has a door:
 """
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,11 +20,11 @@ from sqlalchemy import BigInteger, Boolean, Double, Integer, Table, select
 
 from catalog.db.models import metadata
 from catalog.db.registry import Registry
-from catalog.db.rows import LINEAGE_TABLES
 from catalog.errors import QueryRefused
 from catalog.formats.store import Store
 from catalog.lineage.limits import QueryLimits
-from catalog.lineage.tables import Lineage, first_line, quoted
+from catalog.lineage.scans import first_line, mentions, named_tables, quoted
+from catalog.lineage.tables import Lineage
 
 QUERY_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 TABLE_FUNCTIONS = {
@@ -41,7 +40,6 @@ TABLE_FUNCTIONS = {
     "pragma_table_info",
     "repeat",
 }
-ABOUT_COLUMNS = ("information_schema", "duckdb_columns")
 CHUNK_ROWS = 50_000
 
 
@@ -57,10 +55,10 @@ def run_query(
     and whether there were more."""
     with Lineage(registry, store, version, limits) as lineage:
         check_query(lineage.connection, sql)
-        asked = _asked_tables(sql)
+        asked = named_tables(sql)
         lineage.create_views(asked)
         for name, table in metadata.tables.items():
-            lineage.connection.register(name, _copied(registry, table, _mentions(sql, name)))
+            lineage.connection.register(name, _copied(registry, table, mentions(sql, name)))
         allowed = ", ".join(quoted(address) for address in lineage.addresses(asked))
         lineage.connection.execute(f"SET allowed_paths = [{allowed}]")
         lineage.connection.execute("SET enable_external_access = false")
@@ -116,21 +114,6 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
     elif isinstance(tree, list):
         for value in tree:
             yield from _nodes(value)
-
-
-def _asked_tables(sql: str) -> list[str]:
-    """Return the lineage tables whose files a query may need: those it names, or all where it asks
-    what columns there are."""
-    if any(_mentions(sql, word) for word in ABOUT_COLUMNS):
-        return list(LINEAGE_TABLES)
-    named = {table for table in LINEAGE_TABLES if _mentions(sql, table)}
-    if "cluster_members" in named:
-        named.add("decisions")  # of which the view takes what the clusters' files leave out
-    return [table for table in LINEAGE_TABLES if table in named]
-
-
-def _mentions(sql: str, table: str) -> bool:
-    return re.search(rf"(?i)(?<!\w){table}(?!\w)", sql) is not None
 
 
 def _copied(registry: Registry, table: Table, fill: bool) -> pa.Table:

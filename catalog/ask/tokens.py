@@ -194,7 +194,7 @@ def _text_place(
     edits = [(edit["start"], edit["end"], edit["new_length"]) for edit in final[0]["edits"] or ()]
     old_start, old_end = extracted_range(edits, start, end)
     part = [] if final[0]["part"] is None else [final[0]["part"]]
-    extracted = lineage.documents_in("texts", [doc_id], snapshot, part, ("text",))
+    extracted = lineage.documents_in("documents", [doc_id], snapshot, part, ("text",))
     inside = [
         edit.get("kind")
         for edit in final[0]["edits"] or ()

@@ -10,6 +10,7 @@ from catalog.db.published import FUNNEL, FUNNEL_FORMAT, load_counts, load_manife
 from catalog.db.registry import Registry
 from catalog.db.rows import LineageRow, ShardRow
 from catalog.formats.canonical import changed_keys
+from catalog.formats.lineage_tables import DROPPING_STAGES
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage, deletion, require_present
 
@@ -46,10 +47,6 @@ def resolve(registry: Registry, store: Store, name: str) -> dict[str, Any]:
     }
 
 
-STAGES = ("documents", "selection", "clusters", "contamination", "clean_text")
-"""The stages that can drop a record, in their order."""
-
-
 def funnel(lineage: Lineage) -> list[dict[str, Any]]:
     """Return how many records entered each stage and left it, and the reasons of those it dropped
     as (number, reason), most frequent first. They were counted when the version was published; of
@@ -57,7 +54,7 @@ def funnel(lineage: Lineage) -> list[dict[str, Any]]:
     counted = load_counts(lineage.store, lineage.version, FUNNEL, FUNNEL_FORMAT)
     left, dropped = (counted["records"], counted["dropped"]) if counted else _dropped(lineage)
     steps = []
-    for stage in STAGES:
+    for stage in DROPPING_STAGES:
         lost = dropped.get(stage, {})
         reasons = sorted(((n, reason) for reason, n in lost.items()), key=lambda r: (-r[0], r[1]))
         entered, left = left, left - sum(n for n, _ in reasons)

@@ -342,17 +342,17 @@ def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None
     """Query lineage and registry in SQL (DuckDB).
 
     Read-only; `catalog sql "SHOW TABLES"` lists the tables. The key of a document is doc_id: 32 hex
-    digits in `documents`, `decisions`, `cluster_members` and the other lineage tables, which join on it. In
-    `raw.documents` and its like it is 16 bytes, which is much faster to look up; raw tables join
+    digits in `records`, `decisions`, `cluster_members` and the other lineage tables, which join on it. In
+    `raw.records` and its like it is 16 bytes, which is much faster to look up; raw tables join
     raw tables, and unhex(...) and lower(hex(...)) convert between them. In cluster_members
     kept_doc_id is the doc_id that was kept for doc_id. Snapshots are named `snapshot` in lineage and
     `name` in the registry's `snapshots`. The column "offset" needs its quotes.
 
     \b
     catalog sql "SELECT d.url, k.url AS kept_url FROM cluster_members m
-      JOIN documents d ON d.doc_id = m.doc_id
-      JOIN documents k ON k.doc_id = m.kept_doc_id WHERE NOT m.kept"
-    catalog sql "SELECT url FROM raw.documents WHERE doc_id = unhex('3f0c...')"
+      JOIN records d ON d.doc_id = m.doc_id
+      JOIN records k ON k.doc_id = m.kept_doc_id WHERE NOT m.kept"
+    catalog sql "SELECT url FROM raw.records WHERE doc_id = unhex('3f0c...')"
 
     A query may take 2 GiB of memory (CORPUS_SQL_MEMORY_GIB) and 300 s (CORPUS_SQL_TIME_S).
     """

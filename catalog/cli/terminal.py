@@ -7,7 +7,6 @@ it on a page.
 """
 
 import contextlib
-import html
 import json
 import math
 import sys
@@ -38,12 +37,6 @@ def printable(value: Any) -> str:
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
         for letter in str(value)
     )
-
-
-def escape(value: Any) -> str:
-    """Return a value in an HTML page, on one line: control characters written out, markup
-    escaped."""
-    return html.escape(printable(value))
 
 
 def plain(value: Any) -> Any:

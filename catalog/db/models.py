@@ -176,7 +176,6 @@ VersionLineage = _table(
     _refers("version", "versions.name"),
     Column("path", Text, nullable=False, index=True),
     Index(None, "version", "table_name"),
-    _one_of("table_name", rows.LINEAGE_TABLES),
 )
 VersionKey = _table(
     "version_keys",

@@ -8,18 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-LINEAGE_TABLES = (
-    "documents",
-    "decisions",
-    "cluster_members",
-    "signals",
-    "texts",
-    "final_text",
-    "spans",
-    "benchmark_hits",
-)
-"""`documents` holds every ingested record without text; `texts` the extracted text of some."""
-
 SUPPRESSION_KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id", "near_text")
 VERSION_STATES = ("live", "revoked")
 LATEST = "latest"  # the newest released version, where a version is named

@@ -1,7 +1,7 @@
 """Key files: sorted keys of a few consecutive lineage files, made for point look-ups.
 
 A file is a header and flat little-endian arrays, each at a multiple of 64 bytes, so that it can
-be mapped into memory or read by ranges; `docs/reference/tables.md` has the layout. There are two forms:
+be mapped into memory or read by ranges; `docs/reference/ids-and-keys.md` has the layout. There are two forms:
 
 - *hashes*: 64-bit keys in ascending order, each with the place of its row; a key may stand there
   many times. `fanout[i]` is the first entry whose top bits are `i` or more, so a look-up touches
@@ -39,10 +39,10 @@ DOCUMENT_IDS, URL_KEYS, HOSTS = "document_ids", "url_keys", "hosts"
 TEXT_IDS, CLUSTER_IDS, SPAN_IDS = "text_ids", "cluster_ids", "span_ids"
 
 TABLE_OF: Mapping[str, str] = {
-    DOCUMENT_IDS: "documents",
-    URL_KEYS: "documents",
-    HOSTS: "documents",
-    TEXT_IDS: "texts",
+    DOCUMENT_IDS: "records",
+    URL_KEYS: "records",
+    HOSTS: "records",
+    TEXT_IDS: "documents",
     CLUSTER_IDS: "cluster_members",
     SPAN_IDS: "spans",
 }

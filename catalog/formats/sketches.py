@@ -1,6 +1,6 @@
 """Sketches of texts: how near two texts are, by numbers that both have.
 
-A sketch is 112 numbers of 16 bits (`docs/reference/tables.md`); corpus-assets makes them. One covers a text
+A sketch is 112 numbers of 16 bits (`docs/reference/ids-and-keys.md`); corpus-assets makes them. One covers a text
 when at least MIN_AGREEING numbers are equal, and all of at least one of the 14 bands of 8.
 """
 

@@ -20,7 +20,8 @@ from catalog.formats.key_files import (
     url_hash,
 )
 from catalog.lineage.rows import Rows, domain_ranges, ids_between
-from catalog.lineage.tables import Lineage, Row
+from catalog.lineage.scans import Row
+from catalog.lineage.tables import Lineage
 
 SHOWN = ("doc_id", "snapshot", "part", "offset", "url", "url_key", "file")
 SPAN = ("sample", "offset", "length", "doc_token_offset")

@@ -198,7 +198,7 @@ class Keys:
         ]
 
     def files_with_derived(self, kind: str) -> list[LineageRow]:
-        """Return files of texts among which some were made from others."""
+        """Return files of documents among which some were made from others."""
         return [
             file
             for run in self._of(kind)

@@ -1,129 +1,27 @@
 """The lineage tables of a version, or of all live ones: registered Parquet files, read by DuckDB.
 
-`raw.TABLE` has document ids as 16 bytes, and a comparison with them skips row groups and files
-by their statistics; `TABLE` shows them as hex and is for people. Tables that do not name their
-snapshot, part or shard get those from the registry. Single documents are found by key files
-(`lookups.py`) and read row by row, without DuckDB.
+Single documents are found by key files (`lookups.py`) and read row by row, without DuckDB.
 """
 
-import os
-import tempfile
-import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 
-from catalog.db.processes import process_name
 from catalog.db.registry import Registry
-from catalog.db.rows import LINEAGE_TABLES, LineageRow, ShardRow, VersionRow
-from catalog.errors import LineageBroken, StoreFileError, VersionDeleted
+from catalog.db.rows import LineageRow, ShardRow, VersionRow
+from catalog.errors import VersionDeleted
+from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.formats.store import Store
 from catalog.formats.token_text import TokenBytes
-from catalog.lineage.limits import SPILL, QueryLimits
+from catalog.lineage.limits import QueryLimits
 from catalog.lineage.rows import Keys, ParquetRows, ids_between
+from catalog.lineage.scans import DuckTables, LineageFiles, Row, by_name, empty_table, quoted
 
 if TYPE_CHECKING:
     from corpus_loader import Manifest
-
-
-Row = dict[str, Any]
-
-
-class DuckTables:
-    """What queries over lineage share. Close it, or use it in a `with` statement.
-
-    `whose` says in messages whose lineage it is, `advice` what to do about a damaged file.
-    """
-
-    store: Store
-    whose: str
-    advice: str
-    limits: QueryLimits | None = None
-
-    @cached_property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """A database in memory that may read the store's files and spill to the temp folder."""
-        spill = os.path.join(tempfile.gettempdir(), SPILL + process_name())
-        config: dict[str, Any] = {
-            "python_enable_replacements": "false",
-            "temp_directory": spill,
-        }
-        if self.limits is not None:
-            config["memory_limit"] = f"{self.limits.rows_bytes}B"
-        connection = duckdb.connect(":memory:", config=config)
-        if not self.store.is_local:
-            connection.register_filesystem(self.store.filesystem)
-        self._fill(connection)
-        return connection
-
-    def _fill(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Register the tables that queries count on."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the connection, if there is one."""
-        if "connection" in self.__dict__:
-            self.connection.close()
-
-    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """Run one of our own queries, within the limits if there are any; rows as dicts, ids as
-        bytes."""
-        try:
-            with _interrupted(self.connection, self.limits):
-                answer = self.connection.execute(sql, list(parameters))
-                names = [column[0] for column in answer.description or ()]
-                return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
-        except duckdb.IOException as error:
-            raise StoreFileError(
-                f"a lineage file of {self.whose} cannot be read: {first_line(error)}; {self.advice}"
-            ) from error
-        except duckdb.Error as error:
-            raise LineageBroken(
-                f"the lineage of {self.whose} cannot be queried: {first_line(error)}; {self.advice}"
-            ) from error
-
-
-@contextmanager
-def _interrupted(
-    connection: duckdb.DuckDBPyConnection, limits: QueryLimits | None
-) -> Iterator[None]:
-    """Stop what a connection does at the end of its time."""
-    if limits is None:
-        yield
-        return
-    is_late = threading.Event()
-
-    def stop() -> None:
-        is_late.set()
-        connection.interrupt()
-
-    timer = threading.Timer(limits.time_s, stop)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except duckdb.InterruptException as error:
-        if is_late.is_set():
-            raise limits.out_of_time() from error
-        raise
-    except duckdb.OutOfMemoryException as error:
-        raise limits.out_of_memory() from error
-    finally:
-        timer.cancel()
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of a database's message; the rest draws the query."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 # Versions whose files are gone.
@@ -154,72 +52,7 @@ def require_present(registry: Registry, store: Store, version: VersionRow) -> No
 # The tables of one version.
 
 
-EDITS = 'STRUCT("start" INTEGER, "end" INTEGER, new_length INTEGER, kind VARCHAR)[]'
-PLACES = 'STRUCT("start" INTEGER, "end" INTEGER)[]'
-
-# The columns a table has when a version registers no file of it.
-COLUMNS = {
-    "documents": "doc_id BLOB, source VARCHAR, snapshot VARCHAR, part INTEGER, url VARCHAR, "
-    "url_key VARCHAR, host VARCHAR, file VARCHAR, offset BIGINT, length BIGINT, "
-    "fetched_at VARCHAR, payload_digest VARCHAR, refers_to VARCHAR, content_type VARCHAR, "
-    "licence VARCHAR, preference VARCHAR, preference_source VARCHAR, reason VARCHAR, "
-    "detail VARCHAR",
-    "decisions": "doc_id BLOB, snapshot VARCHAR, part INTEGER, offset BIGINT, kept BOOLEAN, "
-    "stage VARCHAR, reason VARCHAR, detail VARCHAR, failed_rules VARCHAR[], domain VARCHAR, "
-    "language VARCHAR, tier VARCHAR",
-    "cluster_members": "doc_id BLOB, snapshot VARCHAR, part INTEGER, row INTEGER, "
-    "cluster_id BLOB, kind VARCHAR, kept BOOLEAN, kept_doc_id BLOB, similarity FLOAT, "
-    "cluster_size INTEGER",
-    "signals": "doc_id BLOB, snapshot VARCHAR, part INTEGER",
-    "texts": "doc_id BLOB, url_key VARCHAR, host VARCHAR, domain VARCHAR, offset BIGINT, "
-    "fetched_at VARCHAR, published_at VARCHAR, licence VARCHAR, title VARCHAR, "
-    "declared_language VARCHAR, derived_from VARCHAR[], generator VARCHAR, text_id BLOB, "
-    "sketch BLOB, text VARCHAR, snapshot VARCHAR, part INTEGER",
-    "final_text": "doc_id BLOB, domain VARCHAR, tier VARCHAR, language VARCHAR, "
-    f"boilerplate_lines INTEGER, scrubbed MAP(VARCHAR, INTEGER), edits {EDITS}, "
-    "text VARCHAR, snapshot VARCHAR, part INTEGER",
-    "spans": "sample INTEGER, offset INTEGER, length INTEGER, doc_id BLOB, "
-    "doc_token_offset INTEGER, snapshot VARCHAR, shard VARCHAR",
-    "benchmark_hits": "doc_id BLOB, benchmark VARCHAR, item_id VARCHAR, kind VARCHAR, "
-    "matched INTEGER, total INTEGER, share DOUBLE, similarity FLOAT, verdict VARCHAR, "
-    f"places {PLACES}, snapshot VARCHAR, part INTEGER",
-}
-PLACED_BY_REGISTRY = {
-    "signals": "place.snapshot, place.part",
-    "texts": "place.snapshot, place.part",
-    "final_text": "place.snapshot, place.part",
-    "spans": "place.snapshot, place.shard",
-    "benchmark_hits": "place.snapshot, place.part",
-}
-BY_NAME = frozenset({"signals", "texts"})
-"""Tables whose files need not have the same columns: those of a recipe, the labels of a source."""
-ID_COLUMNS = {
-    "documents": ("doc_id",),
-    "decisions": ("doc_id",),
-    "cluster_members": ("doc_id", "cluster_id", "kept_doc_id"),
-    "signals": ("doc_id",),
-    "texts": ("doc_id", "text_id"),
-    "final_text": ("doc_id",),
-    "spans": ("doc_id",),
-    "benchmark_hits": ("doc_id",),
-}
-
-ALL_MEMBERS = """(
-    FROM raw.cluster_members
-    UNION ALL BY NAME
-    SELECT found.*, place.snapshot, place.part, 'first' AS kind, true AS kept,
-        CAST(1 AS FLOAT) AS similarity
-    FROM (
-        SELECT kept_doc_id AS doc_id, kept_doc_id, any_value(cluster_id) AS cluster_id,
-            max(cluster_size) AS cluster_size
-        FROM raw.cluster_members GROUP BY kept_doc_id HAVING NOT bool_or(kept)
-    ) AS found JOIN raw.decisions AS place ON place.doc_id = found.doc_id AND place.kept
-)"""
-"""Members of all clusters. A snapshot is compared with those before it, so its files leave out a
-kept document of an earlier one that had no copy there: that one is added."""
-
-
-class Lineage(DuckTables):
+class Lineage(LineageFiles):
     """Queries over one version's lineage. Close it, or use it in a `with` statement."""
 
     def __init__(
@@ -230,18 +63,16 @@ class Lineage(DuckTables):
         limits: QueryLimits | None = None,
     ) -> None:
         self.registry = registry
-        self.store = store
-        self.limits = limits
         self.version = registry.version(version)
         require_present(registry, store, self.version)
-        self.files: dict[str, list[LineageRow]] = {table: [] for table in LINEAGE_TABLES}
+        name = self.version.name
         self._placed: dict[tuple[str, str, int | None], list[LineageRow]] = {}
-        for row in registry.lineage_files(self.version.name):
-            self.files[row.table_name].append(row)
+        rows = registry.lineage_files(name)
+        for row in rows:
             self._placed.setdefault((row.table_name, row.snapshot, row.part), []).append(row)
-        self.whose = f"version {self.version.name}"
-        self.advice = f"`catalog verify {self.version.name}` lists damaged files"
-        self.rows = ParquetRows(store, self.advice)
+        advice = f"`catalog verify {name}` lists damaged files"
+        super().__init__(store, rows, f"version {name}", advice, limits)
+        self.rows = ParquetRows(store, advice)
 
     def close(self) -> None:
         super().close()
@@ -287,118 +118,11 @@ class Lineage(DuckTables):
         for part in [None, *sorted(set(parts))]:
             for file in self._placed.get((table, snapshot, part), ()):
                 rows = self.rows.where(file.path, "doc_id", doc_ids, columns)
-                if table in PLACED_BY_REGISTRY:
+                if LINEAGE_TABLES[table].placed:
                     place = {"snapshot": file.snapshot, "part": file.part}
                     rows = [row | place for row in rows]
                 found += rows
         return found
-
-    def addresses(self, tables: Collection[str] = LINEAGE_TABLES) -> list[str]:
-        """Return the files of some tables, as DuckDB opens them."""
-        return [self.store.address(row.path) for table in tables for row in self.files[table]]
-
-    def scan(
-        self,
-        table: str,
-        snapshot: str | None = None,
-        parts: Iterable[int | None] | None = None,
-        shards: Iterable[str] | None = None,
-        files: Iterable[LineageRow] | None = None,
-    ) -> str:
-        """Return what to write after FROM to read a table with binary ids, of all files or of some.
-
-        Parts with equal content share one file: it is read once, and its rows count for each
-        part that registered it.
-        """
-        chosen = list(self.files[table] if files is None else files)
-        conditions = ["data.filename = place.address", f"place.table_name = {quoted(table)}"]
-        if snapshot is not None:
-            chosen = [row for row in chosen if row.snapshot == snapshot]
-            conditions.append(f"place.snapshot = {quoted(snapshot)}")
-        if parts is not None:
-            wanted = {int(part) for part in parts if part is not None}
-            chosen = [row for row in chosen if row.part is None or row.part in wanted]
-            conditions.append(f"(place.part IS NULL OR place.part IN {_set(map(str, wanted))})")
-        if shards is not None:
-            names = set(shards)
-            chosen = [row for row in chosen if row.shard is None or row.shard in names]
-            conditions.append(f"(place.shard IS NULL OR place.shard IN {_set(map(quoted, names))})")
-        if not chosen:
-            return empty_table(table)
-        addresses = dict.fromkeys(self.store.address(row.path) for row in chosen)
-        listed = ", ".join(map(quoted, addresses))
-        if table not in PLACED_BY_REGISTRY:
-            return f"(SELECT * FROM read_parquet([{listed}]))"
-        by_name = ", union_by_name = true" if table in BY_NAME else ""
-        return (
-            f"(SELECT data.* EXCLUDE (filename), {PLACED_BY_REGISTRY[table]} "
-            f"FROM read_parquet([{listed}], filename = true{by_name}) AS data "
-            f"JOIN {self._paths} AS place ON {' AND '.join(conditions)})"
-        )
-
-    def create_views(self, filled: Collection[str] = LINEAGE_TABLES) -> None:
-        """`raw.TABLE` with binary ids and `TABLE` with hex ids, for queries by people.
-
-        DuckDB opens every file of a view when it is made, so those not `filled` stay empty.
-        """
-        self.connection.execute("CREATE SCHEMA raw")
-        for table in LINEAGE_TABLES:
-            rows = self.scan(table) if table in filled else empty_table(table)
-            self.connection.execute(f"CREATE VIEW raw.{table} AS FROM {rows}")
-            shown = ", ".join(f"lower(hex({name})) AS {name}" for name in ID_COLUMNS[table])
-            rows = ALL_MEMBERS if table == "cluster_members" else f"raw.{table}"
-            self.connection.execute(
-                f"CREATE VIEW {table} AS SELECT * REPLACE ({shown}) FROM {rows}"
-            )
-
-    @cached_property
-    def _paths(self) -> str:
-        """The table that says of which part or shard each file is; made when a query needs it: a
-        large version has ten thousand files."""
-        rows = [row for table in PLACED_BY_REGISTRY for row in self.files[table]]
-        self.connection.register(
-            "lineage_paths",
-            pa.table(
-                {
-                    "table_name": pa.array([r.table_name for r in rows], pa.string()),
-                    "address": pa.array([self.store.address(r.path) for r in rows], pa.string()),
-                    "snapshot": pa.array([r.snapshot for r in rows], pa.string()),
-                    "part": pa.array([r.part for r in rows], pa.int32()),
-                    "shard": pa.array([r.shard for r in rows], pa.string()),
-                }
-            ),
-        )
-        return "lineage_paths"
-
-
-def quoted(text: str) -> str:
-    """Return a SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _set(values: Iterable[str]) -> str:
-    """Return a SQL set; NULL keeps an empty one valid, and matches nothing."""
-    return f"({', '.join(sorted(values)) or 'NULL'})"
-
-
-def empty_table(table: str) -> str:
-    """Return a table without rows, as `scan` writes it where no file is registered."""
-    columns = _split(COLUMNS[table])
-    values = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns)
-    return f"(SELECT {values} WHERE false)"
-
-
-def _split(columns: str) -> list[tuple[str, str]]:
-    """Return `name TYPE, ...` taken apart; commas inside a STRUCT do not count."""
-    parts: list[str] = []
-    depth = 0
-    for piece in columns.split(", "):
-        if depth:
-            parts[-1] += ", " + piece
-        else:
-            parts.append(piece)
-        depth += piece.count("(") - piece.count(")")
-    return [(name, kind) for name, _, kind in (part.partition(" ") for part in parts)]
 
 
 # The tables of all live versions.
@@ -427,7 +151,7 @@ class LiveLineage(DuckTables):
         for version in self.versions:
             tables = self.files.setdefault(version.name, {table: [] for table in LINEAGE_TABLES})
             for row in registry.lineage_files(version.name):
-                tables[row.table_name].append(row)
+                tables.setdefault(row.table_name, []).append(row)
         self.rows = ParquetRows(store, self.advice)
         self._focus: Mapping[str, Collection[str]] = {}
 
@@ -481,8 +205,7 @@ class LiveLineage(DuckTables):
         if not paths:
             return f"(SELECT *, CAST(NULL AS VARCHAR) AS filename FROM {empty_table(table)})"
         listed = ", ".join(quoted(self.store.address(path)) for path in paths)
-        by_name = ", union_by_name = true" if table in BY_NAME else ""
-        return f"(SELECT * FROM read_parquet([{listed}], filename = true{by_name}))"
+        return f"(SELECT * FROM read_parquet([{listed}], filename = true{by_name(table)}))"
 
     def columns(self, table: str, version: str) -> set[str]:
         """Return the columns a version's table has."""

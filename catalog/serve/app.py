@@ -17,31 +17,29 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import jinja2
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from catalog.ask import documents, exposure, review, versions
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
 from catalog.errors import CatalogError, TakedownRefused, UnknownName, VersionDeleted
-from catalog.figures import short, size, written
 from catalog.formats.store import Store
 from catalog.formats.urls import address_of
 from catalog.lineage.limits import QueryLimits
 from catalog.lineage.tables import Lineage, require_present
+from catalog.pages import environment, put_header, stylesheet
 from catalog.plugins import installed, load
 from catalog.serve import story
 from catalog.serve.differences import Differences
-from catalog.serve.guard import OPEN_TO_ALL, Form, Guard, is_foreign
+from catalog.serve.guard import STYLESHEET, Form, Guard, is_foreign
 from catalog.serve.thresholds import what_if
 from catalog.takedown.requests import show as show_takedown
 
-FOLDER = Path(__file__).parent
 OPEN_VERSIONS = 4
 SHOWN = 50
 MAX_SEARCHED = 8  # versions that are searched for what one does not have
@@ -107,15 +105,7 @@ class Application:
         self.versions = Versions(registry, store)
         self._differences = Differences(registry, store)
         self._form_token = secrets.token_urlsafe(32) if with_review else ""
-        loader = jinja2.FileSystemLoader(FOLDER / "templates")
-        self._pages = jinja2.Environment(
-            loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_shown
-        )
-        self._pages.filters["number"] = lambda value: f"{value:,}"
-        self._pages.filters["written"] = written
-        self._pages.filters["count"] = _counted
-        self._pages.filters["share"] = _share
-        self._pages.filters["size"] = size
+        self._pages = environment(Path(__file__).with_name("templates"))
         self._pages.globals["link"] = link
 
     @asynccontextmanager
@@ -339,11 +329,11 @@ class Application:
         require_present(self.registry, self.store, row)
         path = row.manifest_path.rpartition("/")[0] + "/report.html"
         back = self._pages.get_template("back.html").render(version=row.name)
-        page = self.store.read(path).replace(b"<body>", b"<body>" + back.encode(), 1)
+        page = put_header(self.store.read(path).decode(), back)
         return HTMLResponse(page, headers=WRITTEN_PAGE)
 
     def style(self, request: Request) -> Response:
-        return FileResponse(FOLDER / request.url.path[1:], media_type="text/css")
+        return Response(stylesheet(), media_type="text/css")
 
     def metrics(self, request: Request) -> Response:
         """Return the catalog's numbers in Prometheus' text format 0.0.4."""
@@ -419,7 +409,7 @@ def make_app(
     return Starlette(
         routes=[
             Route("/", pages.home),
-            *(Route(path, pages.style) for path in OPEN_TO_ALL),
+            Route(STYLESHEET, pages.style),
             Route("/find", pages.find),
             Route("/documents/{doc_id}", pages.document),
             Route("/documents/{doc_id}/exposure", pages.exposure),
@@ -461,31 +451,3 @@ def link(*path: str, **query: Any) -> str:
     asked = {name: value for name, value in query.items() if value is not None}
     place = "/" + "/".join(quote(part, safe="/") for part in path)
     return place + (f"?{urlencode(asked)}" if asked else "")
-
-
-def _shown(value: Any) -> Any:
-    """Return a value as a page shows it: control characters, which a text may use to hide or turn
-    others around, are written out; line breaks and tabs stay."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return short(value)
-    if not isinstance(value, str) or hasattr(value, "__html__") or value.isprintable():
-        return value
-    return "".join(
-        letter
-        if letter.isprintable() or letter in "\n\t\u3000\u00a0\u200c\u200d"
-        else letter.encode("unicode_escape").decode("ascii")
-        for letter in value
-    )
-
-
-def _counted(count: int, one: str, many: str = "") -> str:
-    """Return a number of things, in words."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def _share(part: float, whole: float) -> str:
-    return f"{part / whole:.1%}" if whole else "–"

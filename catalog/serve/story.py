@@ -15,13 +15,13 @@ from catalog.ask.tokens import sample_tokens, trace
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.figures import written
 from catalog.lineage.lookups import records_of
-from catalog.lineage.tables import Lineage, Row
+from catalog.lineage.scans import Row
+from catalog.lineage.tables import Lineage
 from catalog.serve.benchmark_items import item_texts
 
 MAX_CHARS = 200_000  # of a text on a page
 MAX_COMPARED_WORDS = 5_000
 MAX_PASSAGES = 5  # of one item on a page
-LINE_WIDTH = 760
 SHOWN_KINDS = ("boilerplate_line", "repeated_span", "benchmark_item", "text_step", "sentence")
 """Edits whose removed text is shown; others took out personal data, of which only the kind is."""
 
@@ -91,7 +91,7 @@ def told(lineage: Lineage, doc_id: bytes, history: Mapping[str, Any]) -> dict[st
         refuse_withheld(lineage, doc_id)
     except TakedownRefused:
         return said | {"withheld": True, "takedowns": takedowns_covering(lineage, doc_id, records)}
-    texts = lineage.documents_in("texts", [doc_id], snapshot, parts, ("title", "text"))
+    texts = lineage.documents_in("documents", [doc_id], snapshot, parts, ("title", "text"))
     finals = lineage.documents_in("final_text", [doc_id], snapshot, parts, ("edits", "text"))
     if texts:
         extracted = texts[0]["text"]
@@ -289,7 +289,7 @@ def _text(lineage: Lineage, doc_id: bytes) -> str:
     refuse_withheld(lineage, doc_id)
     for record in records_of(lineage, doc_id):
         rows = lineage.documents_in(
-            "texts", [doc_id], record["snapshot"], [record["part"]], ("text",)
+            "documents", [doc_id], record["snapshot"], [record["part"]], ("text",)
         )
         if rows:
             return str(rows[0]["text"])
@@ -319,6 +319,6 @@ def sample(lineage: Lineage, shard: str, number: int, token: int | None) -> dict
 
 
 def step_line(answer: Mapping[str, Any]) -> list[float]:
-    """Return where on a line, in its width, the steps lie at which a run saw the document."""
+    """Return how far along a run the steps lie at which it saw the document, 0 to 1."""
     steps = max(1, answer["steps"])
-    return [round(LINE_WIDTH * (step + 0.5) / steps, 1) for step in answer["steps_seen"][:2000]]
+    return [(step + 0.5) / steps for step in answer["steps_seen"][:2000]]

@@ -73,7 +73,7 @@ def _row(
         "kept": round(one["documents"][place] * scale),
         "chars": round(one["chars"][place] * scale),
         "change": round((one["documents"][place] - kept) * scale),
-        "curve": _curve(one["documents"], max(one["documents"])),
+        "curve": one["documents"],
     }
 
 
@@ -81,14 +81,6 @@ def _name(one: Mapping[str, Any]) -> str:
     """Return where a threshold stands in its rule, as `corpus whatif --set` takes it."""
     keys = [] if one["language"] is None else ["languages", one["language"]]
     return ".".join([one["rule"], *keys, one["end"]])
-
-
-def _curve(documents: list[int], most: int) -> str:
-    """Return the points of a line over a box of 100 by 24: what is kept at each place."""
-    last = max(1, len(documents) - 1)
-    return " ".join(
-        f"{100 * k / last:.1f},{24 - 24 * n / max(1, most):.1f}" for k, n in enumerate(documents)
-    )
 
 
 def _together(kept: int, changes: list[int]) -> tuple[int, int | None] | None:

@@ -96,7 +96,7 @@ def verify_takedown(
     for name in versions:
         with Lineage(registry, store, name) as lineage:
             same = lineage.query(
-                f"SELECT count(*) AS n FROM {lineage.scan('texts')} WHERE list_contains(?, text_id)",
+                f"SELECT count(*) AS n FROM {lineage.scan('documents')} WHERE list_contains(?, text_id)",
                 [text_ids],
             )
             copies += int(same[0]["n"])

@@ -20,8 +20,8 @@ SHARDS_SHOWN = 1000
 POLICIES = {
     "longest": ("signals", "n_chars", "policy DESC NULLS LAST"),
     "best_quality": ("signals", "quality_score", "policy DESC NULLS LAST"),
-    "earliest": ("texts", "fetched_at", "coalesce(policy, '') = '', policy"),
-    "latest": ("texts", "fetched_at", "coalesce(policy, '') = '', policy DESC"),
+    "earliest": ("documents", "fetched_at", "coalesce(policy, '') = '', policy"),
+    "latest": ("documents", "fetched_at", "coalesce(policy, '') = '', policy DESC"),
 }
 
 
@@ -32,9 +32,9 @@ def impact(live: LiveLineage) -> dict[str, Any]:
         row["version"]: row["documents"]
         for row in live.query(
             "SELECT f.version, count(DISTINCT d.doc_id) AS documents "
-            f"FROM (SELECT doc_id, filename FROM {live.scan('documents')} WHERE reason IS NULL) "
+            f"FROM (SELECT doc_id, filename FROM {live.scan('records')} WHERE reason IS NULL) "
             "AS d SEMI JOIN gone USING (doc_id) "
-            "JOIN live_files AS f ON f.filename = d.filename AND f.table_name = 'documents' "
+            "JOIN live_files AS f ON f.filename = d.filename AND f.table_name = 'records' "
             "GROUP BY f.version"
         )
     }
@@ -70,8 +70,8 @@ def touched_places(live: LiveLineage) -> tuple[list[str], list[str]]:
     """Return the live versions and the snapshots that hold any document of `gone`."""
     found = live.query(
         "SELECT DISTINCT f.version, f.snapshot FROM "
-        f"(SELECT DISTINCT filename FROM {live.scan('documents')} SEMI JOIN gone USING (doc_id)) "
-        "AS d JOIN live_files AS f ON f.filename = d.filename AND f.table_name = 'documents'"
+        f"(SELECT DISTINCT filename FROM {live.scan('records')} SEMI JOIN gone USING (doc_id)) "
+        "AS d JOIN live_files AS f ON f.filename = d.filename AND f.table_name = 'records'"
     )
     names = ({row[name] for row in found if row[name]} for name in ("version", "snapshot"))
     versions, snapshots = map(sorted, names)

@@ -8,7 +8,7 @@ from catalog.db.registry import Registry
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 
-HOLDING = ("texts", "final_text", "spans")
+HOLDING = ("documents", "final_text", "spans")
 """Tables whose rows stand for text; ledgers keep a bare row of what was suppressed."""
 
 

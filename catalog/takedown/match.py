@@ -108,13 +108,14 @@ class Matcher:
         live.execute(
             "CREATE OR REPLACE TEMP TABLE derived AS SELECT DISTINCT doc_id, own_key, "
             "one_spelling(parent) AS url_key FROM (SELECT doc_id, url_key AS own_key, "
-            f"unnest(derived_from) AS parent FROM {live.scan('texts')} WHERE len(derived_from) > 0)"
+            f"unnest(derived_from) AS parent FROM {live.scan('documents')} WHERE len(derived_from) > 0)"
         )
         live.execute(
             "CREATE OR REPLACE TEMP TABLE asked (kind VARCHAR, value VARCHAR, near BOOLEAN)"
         )
         self._texts = max(
-            (sum(row.rows for row in files["texts"]) for files in live.files.values()), default=0
+            (sum(row.rows for row in files["documents"]) for files in live.files.values()),
+            default=0,
         )
         self._any_derived = bool(live.query("SELECT 1 FROM derived LIMIT 1"))
         live.focus({})
@@ -154,7 +155,7 @@ class Matcher:
         types = (pa.int64(), pa.string(), pa.string())
         arrays = [pa.array(list(c), t) for c, t in zip(columns, types, strict=True)]
         live.connection.register("addresses", pa.table(arrays, names=["n", "kind", "value"]))
-        documents = f"(SELECT * FROM {live.scan('documents')} WHERE reason IS NULL)"
+        documents = f"(SELECT * FROM {live.scan('records')} WHERE reason IS NULL)"
         pages = f"(SELECT doc_id, one_spelling(url_key) AS url_key, host FROM {documents})"
         self._by_address(addresses, pages, 0)
         if any(target.kind == "doc_id" for target, _ in targets):
@@ -337,7 +338,7 @@ class Matcher:
     def _by_text(self) -> None:
         """Reads one column of 16 bytes, never a text."""
         self._add(
-            f"SELECT t.n, x.doc_id, x.url_key, 0 FROM {self.live.scan('texts')} AS x "
+            f"SELECT t.n, x.doc_id, x.url_key, 0 FROM {self.live.scan('documents')} AS x "
             "JOIN (SELECT n, unnest(text_ids) AS id FROM targets) AS t ON x.text_id = t.id"
         )
 
@@ -358,11 +359,11 @@ class Matcher:
         """Texts that a sketch covers: of a document the request names, or one it holds already."""
         self.live.execute(
             "INSERT INTO near_of SELECT DISTINCT g.n, x.text_id, x.sketch "
-            f"FROM {self.live.scan('texts')} AS x JOIN going AS g ON g.doc_id = x.doc_id "
+            f"FROM {self.live.scan('documents')} AS x JOIN going AS g ON g.doc_id = x.doc_id "
             "JOIN targets AS t ON t.n = g.n WHERE t.near AND g.role = 0"
         )
         self._add(  # exact copies of texts without a sketch
-            f"SELECT o.n, x.doc_id, x.url_key, 1 FROM {self.live.scan('texts')} AS x "
+            f"SELECT o.n, x.doc_id, x.url_key, 1 FROM {self.live.scan('documents')} AS x "
             "JOIN near_of AS o ON o.text_id = x.text_id WHERE o.sketch IS NULL"
         )
         orders = [
@@ -427,7 +428,7 @@ Paths = dict[str, set[str]]
 def focus_on_derived(live: LiveLineage) -> None:
     """Read only texts among which some were made from others."""
     files = [file for keys in live.keys.values() for file in keys.files_with_derived(TEXT_IDS)]
-    live.focus({"texts": {file.path for file in files}})
+    live.focus({"documents": {file.path for file in files}})
 
 
 def focus_on_targets(live: LiveLineage, targets: Sequence[tuple[Target, bool]]) -> None:
@@ -441,7 +442,7 @@ def focus_on_targets(live: LiveLineage, targets: Sequence[tuple[Target, bool]]) 
     sources = [source.name for source in live.registry.sources()]
     if not all(_has_keys(target, sources) for target, _ in targets):
         return
-    paths: Paths = {"documents": set(), "texts": set()}
+    paths: Paths = {"records": set(), "documents": set()}
     rows = 0
     for keys in live.keys.values():
         for target, _ in targets:
@@ -458,7 +459,7 @@ def focus_on_documents(live: LiveLineage, doc_ids: Collection[bytes]) -> None:
     live.focus({})
     if len(doc_ids) > FEW:
         return
-    paths: Paths = {name: set() for name in ("documents", "spans", "cluster_members")}
+    paths: Paths = {name: set() for name in ("records", "spans", "cluster_members")}
     concerned = set(doc_ids)
     for keys in live.keys.values():
         members = _clusters(live, keys, doc_ids)
@@ -468,7 +469,7 @@ def focus_on_documents(live: LiveLineage, doc_ids: Collection[bytes]) -> None:
         concerned |= ids
         paths["cluster_members"] |= files
         for doc_id in doc_ids:
-            for table, kind in (("documents", DOCUMENT_IDS), ("spans", SPAN_IDS)):
+            for table, kind in (("records", DOCUMENT_IDS), ("spans", SPAN_IDS)):
                 paths[table] |= {file.path for file, _ in keys.find(kind, id_key(doc_id))}
     for version, keys in live.keys.items():
         parts = {
@@ -476,7 +477,7 @@ def focus_on_documents(live: LiveLineage, doc_ids: Collection[bytes]) -> None:
             for doc_id in concerned
             for file, _ in keys.find(DOCUMENT_IDS, id_key(doc_id))
         }
-        for table in ("signals", "texts"):
+        for table in ("signals", "documents"):
             files_of = live.files[version][table]
             near = {row.path for row in files_of if (row.snapshot, row.part) in parts}
             paths[table] = paths.get(table, set()) | near

@@ -44,7 +44,7 @@ def find_near_copies(live: LiveLineage, orders: Iterable[tuple[int, str]]) -> st
     likely = " OR ".join(f"{place} IN (SELECT {place} FROM near_sketches)" for place in places)
     live.execute(
         "CREATE OR REPLACE TEMP TABLE near_texts AS SELECT doc_id, url_key, sketch "
-        f"FROM {live.scan('texts')} WHERE sketch IS NOT NULL AND ({likely})"
+        f"FROM {live.scan('documents')} WHERE sketch IS NOT NULL AND ({likely})"
     )
     banded = " UNION ".join(
         f"SELECT o.n, t.doc_id, t.url_key, t.sketch, o.sketch AS ordered FROM near_texts AS t "

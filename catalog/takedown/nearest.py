@@ -36,7 +36,7 @@ def nearest(live: LiveLineage, target: Target) -> list[dict[str, Any]]:
     path = f"left(lower(split_part(url_key, '?', 1)), {chars})"
     found = live.query(
         f"SELECT url_key, any_value(url) AS url, levenshtein({path}, ?) AS distance "
-        f"FROM {live.scan('documents')} WHERE reason IS NULL AND starts_with(url_key, ?) "
+        f"FROM {live.scan('records')} WHERE reason IS NULL AND starts_with(url_key, ?) "
         "GROUP BY url_key ORDER BY distance, url_key LIMIT ?",
         [begin, site, LOOKED_AT],
     )
@@ -71,12 +71,12 @@ def _rank(forms: dict[str, str], key: str) -> int:
 def _hosts(live: LiveLineage, asked: str) -> list[dict[str, Any]]:
     """Return hosts above and below the one that was asked for, then those spelled almost like it."""
     live.focus({})
-    if sum(row.rows for files in live.files.values() for row in files["documents"]) > MAX_ROWS:
+    if sum(row.rows for files in live.files.values() for row in files["records"]) > MAX_ROWS:
         return []
     rows = live.query(
         "SELECT host FROM (SELECT DISTINCT host, levenshtein(host, ?) AS distance, "
         "ends_with(host, '.' || ?) OR ends_with(?, '.' || host) AS is_kin "
-        f"FROM {live.scan('documents')} WHERE reason IS NULL AND host IS NOT NULL) "
+        f"FROM {live.scan('records')} WHERE reason IS NULL AND host IS NOT NULL) "
         "WHERE is_kin OR distance <= greatest(1, length(host) // 5) "
         "ORDER BY is_kin DESC, distance, host LIMIT ?",
         [asked, asked, asked, SHOWN],

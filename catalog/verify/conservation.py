@@ -11,7 +11,7 @@ EXAMPLES = 3
 def snapshot_counts(lineage: Lineage, snapshot: str) -> dict[str, int]:
     """Return the two sides of the equation for one snapshot."""
     row = lineage.query(
-        f"SELECT (SELECT count(*) FROM {lineage.scan('documents', snapshot)}) AS records, "
+        f"SELECT (SELECT count(*) FROM {lineage.scan('records', snapshot)}) AS records, "
         "count(*) FILTER (WHERE kept) AS kept, count(*) FILTER (WHERE NOT kept) AS dropped, "
         "(SELECT count(DISTINCT doc_id) "
         f"FROM {lineage.scan('spans', snapshot)}) AS in_shards "
@@ -40,7 +40,7 @@ def check_conservation(lineage: Lineage, snapshot: str) -> Iterator[str]:
 
 def _questions(lineage: Lineage, snapshot: str) -> list[tuple[str, str]]:
     """Return what must not exist, and the query that lists it."""
-    records = lineage.scan("documents", snapshot)
+    records = lineage.scan("records", snapshot)
     decisions = lineage.scan("decisions", snapshot)
     spans = lineage.scan("spans", snapshot)
     final = lineage.scan("final_text", snapshot)

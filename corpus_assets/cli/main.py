@@ -286,11 +286,11 @@ def report(version: str, output: Path | None, prices: str | None, home: str | No
 
     It starts with the build time and cost, gate results and review results.
     """
+    from catalog.pages import put_first
     from corpus_assets.evidence.page import gates_section
     from corpus_assets.inspect.cost import cost_section, load_prices
     from corpus_assets.inspect.review import judgements_section
     from corpus_assets.session import open_home
-    from corpus_assets.versions.pages import put_first
 
     place = Home.resolve(home)
     store, registry = open_home(place)

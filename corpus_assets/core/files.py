@@ -1,13 +1,14 @@
-"""The files that stages leave for each other: who writes each, its schema, its lineage table."""
+"""The files that stages leave for each other: who writes each, and the table whose rows it holds."""
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from corpus_assets.core import schemas
+from catalog.formats import lineage_tables
+from catalog.formats.tables import Table
+from corpus_assets.core import tables
 from corpus_assets.core.store import Output, Result
 from corpus_assets.core.task import Each
 
@@ -19,19 +20,22 @@ class File(str):
     """
 
     stage: str
-    schema: pa.Schema | None
-    lineage: str | None
+    table: Table | None
 
-    def __new__(
-        cls, stage: str, name: str, schema: pa.Schema | None = None, lineage: str | None = None
-    ) -> "File":
-        """`lineage` is the table of the catalog whose rows the file holds."""
-        self = super().__new__(cls, name)
-        self.stage, self.schema, self.lineage = stage, schema, lineage
+    def __new__(cls, stage: str, of: str | Table) -> "File":
+        """`of` is the file's name, or the declared table whose rows it holds."""
+        self = super().__new__(cls, of.file if isinstance(of, Table) else of)
+        self.stage, self.table = stage, of if isinstance(of, Table) else None
         return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:  # type: ignore[override]
-        return self.stage, str(self), self.schema, self.lineage
+        return self.stage, self.table or str(self)
+
+    @property
+    def lineage(self) -> str | None:
+        """The table of the catalog that it is a file of."""
+        name = self.table.name if self.table is not None else ""
+        return name if name in lineage_tables.LINEAGE_TABLES else None
 
     def numbered(self, part: int) -> str:
         return self.replace("*", f"{part:05d}")
@@ -60,8 +64,8 @@ CATEGORIES = File("category_index", "categories.arrow")
 SITE_RULES = File("site_rules", "rules.parquet")
 SITES = File("robots_index", "sites.arrow")
 ROBOTS_RULES = File("robots_index", "rules.arrow")
-RECORDS = File("documents", "records.parquet", schemas.RECORDS, lineage="documents")
-DOCUMENTS = File("documents", "documents.parquet", schemas.DOCUMENTS, lineage="texts")
+RECORDS = File("documents", lineage_tables.RECORDS)
+DOCUMENTS = File("documents", lineage_tables.DOCUMENTS)
 
 # signals, and the models that they read
 EVAL_INDEX = File("eval_index", "eval_index.bin")
@@ -72,24 +76,24 @@ PERPLEXITY_MODELS = File("perplexity_models", "perplexity.bin")
 SCORE_SAMPLE = File("score_sample", "scores.parquet")
 SCORE_SURVIVORS = File("score_survivors", "survivors.parquet")
 SCORE_RANKS = File("score_ranks", "ranks.json")
-SIGNALS = File("signals", "signals.parquet", lineage="signals")
+SIGNALS = File("signals", lineage_tables.SIGNALS)
 
 # selection
 SURVIVORS = File("survivors", "survivors.parquet")
-SURVIVOR_MEMBERS = File("survivor_clusters", "members-*.parquet", schemas.CLUSTER_MEMBERS)
+SURVIVOR_MEMBERS = File("survivor_clusters", tables.SURVIVOR_MEMBERS)
 CUTOFFS = File("quality_cutoffs", "cutoffs.json")
-SELECTION = File("selection", "selection.parquet", schemas.SELECTION)
+SELECTION = File("selection", tables.SELECTION)
 
 # deduplication
-SIGNATURES = File("signatures", "signatures.parquet", schemas.SIGNATURES)
+SIGNATURES = File("signatures", tables.SIGNATURES)
 CANDIDATE_KEYS = File("signatures", "ties.bin")
 SKETCHES = File("signatures", "sketches.npy")
-MEMBERS = File("clusters", "members-*.parquet", schemas.CLUSTER_MEMBERS, lineage="cluster_members")
+MEMBERS = File("clusters", lineage_tables.CLUSTER_MEMBERS)
 
 # decontamination
-HITS = File("contamination", "hits.parquet", schemas.HITS)
+HITS = File("contamination", tables.HITS)
 COMMON_ITEMS = File("common_items", "common_items.parquet")
-JUDGEMENTS = File("judgements", "judgements.parquet", schemas.JUDGEMENTS)
+JUDGEMENTS = File("judgements", tables.JUDGEMENTS)
 
 # cleaning
 LINE_KEYS = File("line_keys", "line_keys.parquet")
@@ -103,11 +107,9 @@ COMMON_PRINTS = File("common_prints", "prints.parquet")
 SPAN_GRAMS = File("span_grams", "grams.parquet")
 REPEATED_SPANS = File("repeated_spans", "repeated_spans.parquet")
 SENTENCE_SCORES = File("sentence_scores", "sentence_scores.parquet")
-FINAL = File("clean_text", "final.parquet", schemas.FINAL_TEXT, lineage="final_text")
-DECISIONS = File("clean_text", "decisions.parquet", schemas.DECISIONS, lineage="decisions")
-BENCHMARK_HITS = File(
-    "clean_text", "benchmark_hits.parquet", schemas.BENCHMARK_HITS, lineage="benchmark_hits"
-)
+FINAL = File("clean_text", lineage_tables.FINAL_TEXT)
+DECISIONS = File("clean_text", lineage_tables.DECISIONS)
+BENCHMARK_HITS = File("clean_text", lineage_tables.BENCHMARK_HITS)
 LOSSES = File("clean_text", "losses.parquet")
 CUT_LINES = File("clean_text", "cut_lines.parquet")
 
@@ -122,6 +124,6 @@ SHARD_COUNTS = File("shard_counts", "shard_counts.json")
 TOKENS = File("tokens", "tokens.zip")
 SHARD_BIN = File("shards", "*.bin")
 SHARD_IDX = File("shards", "*.idx")
-SHARD_SPANS = File("shards", "*.spans.parquet", schemas.SPANS, lineage="spans")
+SHARD_SPANS = File("shards", lineage_tables.SPANS)
 SHARD_HEADER = File("shards", "*.header.json")
 LINEAGE_KEYS = File("lineage_keys", "*.keys")

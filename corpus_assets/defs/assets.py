@@ -1,12 +1,12 @@
 """All assets of the graph: one for each declared asset, the source files before them, the version
-after them; and what their columns mean, as the UI shows it (docs/reference/tables.md says more)."""
+after them."""
 
 import os
 from collections.abc import Sequence
 
 import dagster as dg
-import pyarrow as pa
 
+from catalog.formats.tables import Table
 from corpus_assets.build import SOURCE_FILES
 from corpus_assets.core.stage import Asset, Graph
 from corpus_assets.defs.evidence_assets import heldout_set_asset, proxy_runs_asset
@@ -33,56 +33,6 @@ GROUPS = {
 """The group of an asset in the UI, by the room of its last stage, or the room itself; calibrations
 have their own."""
 CALIBRATIONS = "calibrations"
-COLUMNS = {
-    "benchmark": "The benchmark that the item is of.",
-    "boilerplate_lines": "Lines that were cut because they repeat.",
-    "cluster_id": "The cluster's first member, by snapshot and id.",
-    "cluster_size": "Members of the cluster, in all snapshots.",
-    "confirmed": "Whether the text was compared, not only hashes.",
-    "declared_language": "The language that the page declares.",
-    "derived_from": "Keys of the documents that a synthetic one was made from.",
-    "doc_id": "The document: 16 bytes, a hash of source, snapshot, address and payload.",
-    "doc_token_offset": "First of these tokens within the document.",
-    "domain": "The corpus domain of its source: web, code, books ...",
-    "edits": "Every change of the extracted text, by place.",
-    "failed_rules": "All rules that the document fails.",
-    "fetched_at": "When it was fetched, ISO 8601 in UTC; empty when unknown.",
-    "generator": "What wrote a synthetic document.",
-    "host": "The host of its address.",
-    "item_id": "The benchmark's item.",
-    "kept": "Whether the document stays.",
-    "kept_doc_id": "The member that is kept for the cluster.",
-    "kind": "How it was tied: capture, url, exact or near.",
-    "language": "The language that was identified.",
-    "length": "How many tokens of the document are there.",
-    "licence": "SPDX id, or unknown.",
-    "matched": "N-grams of the item that the document holds.",
-    "n_shingles": "Distinct shingles of the text.",
-    "offset": "Byte offset of the record in its file, or its line or row.",
-    "part": "The file of the snapshot, by number.",
-    "places": "Where in the text the item is.",
-    "published_at": "The date that the page declares.",
-    "reason": "The first rule that it fails; empty when it is kept.",
-    "row": "Its row in the part's documents.",
-    "sample": "The sample of the shard.",
-    "scrubbed": "Personal data that were replaced, by kind.",
-    "similarity": "To the neighbour that tied it in; 1.0 for exact kinds.",
-    "sketch": "224 bytes by which near copies are found; empty for a short text.",
-    "snapshot": "The snapshot it came with.",
-    "text": "The text of the document.",
-    "text_id": "First half of the SHA-256 of the NFC text.",
-    "tier": "The quality tier; empty when it is dropped.",
-    "title": "The page's title.",
-    "total": "N-grams of the item.",
-    "url_key": "Its address in SURT form, or the record's key.",
-}
-"""What a column means, in every asset."""
-COLUMNS_OF = {
-    ("contamination", "kind"): "How the item was met: by its n-grams, near misses or meaning.",
-    ("contamination", "similarity"): "Of the item and the passage, where they were compared.",
-    ("shards", "offset"): "First of these tokens within the sample.",
-}
-"""The same, of columns that mean something else in one asset."""
 
 
 @dg.asset(
@@ -104,7 +54,7 @@ def source_files_asset(context: dg.AssetExecutionContext, corpus: CorpusResource
 
 def stage_asset(asset: Asset, graph: Graph = STAGES) -> dg.AssetsDefinition:
     """Return the Dagster asset of a declared one: edges, columns and checks come from its stages."""
-    schema = next((file.schema for file in asset.last.writes if file.schema is not None), None)
+    table = next((file.table for file in asset.last.writes if file.table is not None), None)
 
     @dg.asset(
         name=asset.name,
@@ -117,7 +67,7 @@ def stage_asset(asset: Asset, graph: Graph = STAGES) -> dg.AssetsDefinition:
             for edge in graph.edges(asset.name)
         ],
         code_version=str(asset.last.version),
-        metadata=described_columns(asset.name, schema) if schema is not None else None,
+        metadata=described_columns(table) if table is not None else None,
         check_specs=check_specs(asset),
     )
     def run(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
@@ -126,15 +76,10 @@ def stage_asset(asset: Asset, graph: Graph = STAGES) -> dg.AssetsDefinition:
     return run
 
 
-def described_columns(asset: str, schema: pa.Schema) -> dict[str, dg.TableSchema]:
-    """Return an asset's columns as Dagster shows them."""
+def described_columns(table: Table) -> dict[str, dg.TableSchema]:
+    """Return a table's columns as Dagster shows them."""
     listed = [
-        dg.TableColumn(
-            field.name,
-            str(field.type),
-            COLUMNS_OF.get((asset, field.name)) or COLUMNS.get(field.name),
-        )
-        for field in schema
+        dg.TableColumn(column.name, str(column.type), column.meaning) for column in table.columns
     ]
     return {"dagster/column_schema": dg.TableSchema(columns=listed)}
 

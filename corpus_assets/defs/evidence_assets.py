@@ -8,10 +8,11 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
+from catalog.pages import charts
 from corpus_assets.core.home import Home
 from corpus_assets.defs.partitions import EVERY, VERSIONS
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.defs.version_assets import corpus_version_asset
+from corpus_assets.defs.version_assets import corpus_version_asset, intervals_image
 from corpus_assets.evidence.gate import Results, decide, stored_results
 from corpus_assets.evidence.home import (
     missing_runs,
@@ -21,7 +22,6 @@ from corpus_assets.evidence.home import (
 )
 from corpus_assets.evidence.page import loss_curves
 from corpus_assets.session import open_home
-from corpus_assets.versions.pages import as_image, forest_plot
 
 Result = dg.MaterializeResult
 GROUP = "evidence"
@@ -92,13 +92,9 @@ def proxy_runs_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) 
             "verdict": f"{gate.detail['outcome']}: {gate.detail['message']}",
             "runs": dg.MetadataValue.table(_runs(found)),
             "percent_of_bits_per_byte": gate.value,
-            "intervals": dg.MetadataValue.md(
-                as_image(
-                    forest_plot(gate.detail["intervals"]), "percent of bits per byte by domain"
-                )
-            ),
+            "intervals": dg.MetadataValue.md(intervals_image(gate.detail["intervals"])),
             "loss_curves": dg.MetadataValue.md(
-                as_image(loss_curves(found.runs), "nats per token over tokens")
+                charts.as_image(loss_curves(found.runs), "nats per token over tokens")
             ),
         },
         data_version=dg.DataVersion(plan.digest()),

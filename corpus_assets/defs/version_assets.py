@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 
 from catalog.db.registry import Registry
+from catalog.pages import charts
 from corpus_assets.build import CORPUS_VERSION
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest
@@ -18,7 +19,6 @@ from corpus_assets.graph.checks import CheckOutcome, check_version
 from corpus_assets.session import Session, open_home
 from corpus_assets.versions.funnel import Step, funnel
 from corpus_assets.versions.gates import release_if_passed
-from corpus_assets.versions.pages import as_image, forest_plot
 from corpus_assets.versions.publish import publish
 from corpus_assets.versions.version import Version, make_version
 
@@ -124,15 +124,17 @@ def recorded_gates(
     ]
     listed = "\n".join(["| gate | outcome | said |", "|---|---|---|", *lines])
     numbers = {f"gate_{g.name}": g.value for g in gates if g.value is not None}
-    drawn = [
-        as_image(forest_plot(g.detail["intervals"]), "percent of bits per byte by domain")
-        for g in gates
-        if "intervals" in g.detail
-    ]
+    drawn = [intervals_image(g.detail["intervals"]) for g in gates if "intervals" in g.detail]
     shown = "\n\n".join([listed, *drawn])
     metadata = {"state": row.state, "gates": dg.MetadataValue.md(shown), **numbers}
     content = digest([row.state, [[g.name, g.passed, g.value] for g in gates]])
     return metadata, content, CheckOutcome("released", row.state == "released", told)
+
+
+def intervals_image(rows: Sequence[Sequence[Any]]) -> str:
+    """Return the differences of a comparison as Markdown."""
+    title = "percent of bits per byte by domain"
+    return charts.as_image(charts.forest(rows, title), title)
 
 
 def gate_events(
@@ -171,6 +173,6 @@ def _removed(session: Session, version: str) -> int:
     partition show the highest value ever, so a count that falls would not be seen."""
 
     def texts(name: str) -> int:
-        return sum(row.rows for row in session.registry.lineage_files(name, "texts"))
+        return sum(row.rows for row in session.registry.lineage_files(name, "documents"))
 
     return sum(texts(old) - texts(version) for old in session.replaces)

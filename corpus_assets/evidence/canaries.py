@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 from scipy.special import stdtrit
 
+from catalog.pages import charts
 from corpus_assets.evidence.compare import Floats
-from corpus_assets.versions.pages import line_chart
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,11 @@ def _degrees(parts: Sequence[float], sizes: Sequence[int]) -> float:
     return float(total**2 / sum(part**2 / (size - 1) for part, size in pairs))
 
 
-def memory_curve(models: Mapping[str, Sequence[Memory]]) -> str:
+def memory_curve(models: Mapping[str, Sequence[Memory]]) -> Markup:
     """Draw the advantage over copies (as powers of two), one line a model."""
     lines = [
         (name, [(math.log2(row.copies), row.advantage) for row in rows if row.copies])
         for name, rows in models.items()
     ]
-    return line_chart(lines, "log2 of copies", "nats a text below texts never seen")
+    axes = ("log2 of copies", "nats a text below texts never seen")
+    return charts.lines(lines, *axes, "Advantage over texts never seen, by copies")

@@ -1,59 +1,69 @@
 """Comparisons as a page: forest plot, loss curves, dose and response."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from catalog.cli.terminal import escape
+from markupsafe import Markup
+
 from catalog.db.rows import GateRow
+from catalog.pages import Section, charts, render
 from corpus_assets.core.store import Store
-from corpus_assets.evidence.compare import Difference
+from corpus_assets.evidence.compare import Comparison, Difference
 from corpus_assets.evidence.gate import Compared, Results, interval_table, stored_results
 from corpus_assets.evidence.results import Run
-from corpus_assets.versions.pages import forest_plot, line_chart, page, table, wide
+
+TEMPLATES = Path(__file__).with_name("templates")
 
 
 def evidence_page(results: Results, compared: Compared) -> str:
     """Return one HTML page that needs nothing else."""
-    parts = [f"<h1>Evidence</h1><p>Plan <code>{escape(results.digest)}</code></p>"]
-    for found in compared.comparisons:
-        factor = compared.factors[found.arm]
-        worth = f", {factor.factor:.2f} times the compute" if factor is not None else ""
-        parts.append(f"<h2>{escape(found.arm)} against {escape(found.baseline)}</h2>")
-        parts.append(f"<p><b>{escape(found.words)}</b>{worth}</p>")
-        parts.append(wide(forest_plot(interval_table(found, results.rule))))
-        parts += [f"<p>{escape(reason)}</p>" for reason in found.reasons]
-        parts.append(_numbers(found.main))
-    parts.append("<h2>Training loss</h2>" + wide(loss_curves(results.runs)))
-    parts += [f"<p>{escape(note)}</p>" for note in compared.notes]
-    return page("Evidence", "".join(parts))
+    return render(
+        TEMPLATES / "evidence.html",
+        plan=results.digest,
+        comparisons=[_compared(results, compared, found) for found in compared.comparisons],
+        losses=loss_curves(results.runs),
+        notes=compared.notes,
+    )
 
 
-def gates_section(store: Store, gates: Sequence[GateRow]) -> tuple[str, str]:
+def _compared(results: Results, compared: Compared, found: Comparison) -> dict[str, object]:
+    factor = compared.factors[found.arm]
+    return {
+        "arm": found.arm,
+        "baseline": found.baseline,
+        "words": found.words,
+        "factor": factor.factor if factor is not None else None,
+        "intervals": interval_table(found, results.rule),
+        "reasons": found.reasons,
+        "rows": [(d.domain, d.baseline_bpb, d.bpb, d.percent, d.low, d.high) for d in found.main],
+    }
+
+
+def gates_section(store: Store, gates: Sequence[GateRow]) -> Section:
     """Return a section of a report: how the gates of a version came out, and where small models
     decided, their differences and losses."""
+    compared = [
+        {
+            "baseline": gate.detail["baseline"],
+            "intervals": gate.detail["intervals"],
+            "losses": [loss_curves(r.runs) for r in stored_results(store, gate.detail["plan"])],
+        }
+        for gate in gates
+        if "intervals" in gate.detail
+    ]
     rows = [(gate.name, gate.outcome, gate.detail.get("message", "")) for gate in gates]
-    parts = [table(("gate", "outcome", "said"), rows)] if rows else []
-    for gate in gates:
-        if "intervals" not in gate.detail:
-            continue
-        parts.append(f"<h3>Against {escape(gate.detail['baseline'])}</h3>")
-        parts.append(wide(forest_plot(gate.detail["intervals"])))
-        for results in stored_results(store, gate.detail["plan"]):
-            parts.append("<h3>Training loss</h3>" + wide(loss_curves(results.runs)))
-    return "Gates", "".join(parts)
+    body = render(TEMPLATES / "gates.html", gates=rows, compared=compared) if rows else Markup()
+    return Section("Gates", body)
 
 
-def loss_curves(runs: Sequence[Run]) -> str:
+def loss_curves(runs: Sequence[Run]) -> Markup:
     """Draw nats per token over tokens: one line a run, one colour an arm."""
     lines = [(run.arm, [(float(x), float(y)) for x, y in run.curve]) for run in runs if run.curve]
-    return line_chart(lines, "tokens", "nats per token")
+    return charts.lines(lines, "tokens", "nats per token", "Training loss of each run")
 
 
-def dose_response(arms: Sequence[tuple[str, Sequence[tuple[float, Difference]]]]) -> str:
+def dose_response(arms: Sequence[tuple[str, Sequence[tuple[float, Difference]]]]) -> Markup:
     """Draw differences over doses: (what was planted, [(share of tokens, difference)])."""
     lines = [(name, [(dose, found.percent) for dose, found in doses]) for name, doses in arms]
-    return line_chart(lines, "share of tokens replaced", "percent of bits per byte")
-
-
-def _numbers(differences: Sequence[Difference]) -> str:
-    rows = [(d.domain, d.baseline_bpb, d.bpb, d.percent, d.low, d.high) for d in differences]
-    return table(("domain", "baseline bpb", "bpb", "percent", "low", "high"), rows)
+    axes = ("share of tokens replaced", "percent of bits per byte")
+    return charts.lines(lines, *axes, "Difference by what was planted")

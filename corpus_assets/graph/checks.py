@@ -61,9 +61,9 @@ def _schema(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     for number in spread(len(results), SCHEMA_PARTS):
         for name, output in results[number].outputs.items():
             declared = stage.file(name)
-            if declared is None or declared.schema is None:
+            if declared is None or declared.table is None:
                 continue
-            expected = declared.schema
+            expected = declared.table.schema
             try:
                 with pipeline.store.open(output.path) as file:
                     found = pq.read_schema(file)

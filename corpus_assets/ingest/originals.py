@@ -25,7 +25,7 @@ SETTINGS = FetchSettings(
 
 
 def read_original(kind: str, file: FileRow, record: Mapping[str, Any]) -> Original:
-    """Read a record of the lineage table `documents` again, from a file of a source of format
+    """Read a record of the lineage table `records` again, from a file of a source of format
     `kind`; `SourceUnavailable` where that cannot be, or the format is unknown."""
     place = Place(record["file"], record["offset"], record["length"], record["url"])
     part = SourceFile(file.name, file.uri, file.bytes, file.digest)

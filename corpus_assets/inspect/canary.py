@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.formats.lineage_tables import DROPPING_STAGES
 from corpus_assets.core.decisions import id_keys
 from corpus_assets.ingest.documents import SUPPRESSED
 from corpus_assets.inspect.version_columns import PartFiles, VersionColumns, draw_order
@@ -74,7 +75,7 @@ def draw_canary(columns: VersionColumns, per_reason: int) -> Iterator[tuple[Grou
         yield group, shown
 
 
-STAGES = ("kept", "documents", "selection", "clusters", "contamination", "clean_text")
+STAGES = ("kept", *DROPPING_STAGES)
 
 
 def _groups(columns: VersionColumns, per_reason: int, rules: list[str]) -> list[Group]:
@@ -114,7 +115,7 @@ def _specimen(columns: VersionColumns, one: Drawn) -> Specimen | None:
     decision, part = one.decision, one.part
     if decision["stage"] == "documents":
         return _refused(columns, one)
-    row = _row(columns, part.texts, decision["doc_id"], decision["offset"])
+    row = _row(columns, part.documents, decision["doc_id"], decision["offset"])
     (found,) = read_documents(columns, part, [row], with_text=not decision["kept"])
     if found.suppressed:
         return None

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import yaml
 
-from catalog.cli.terminal import escape
 from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow, VersionRow
 from catalog.errors import CatalogError
 from catalog.figures import size
+from catalog.pages import Section, render
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.stage import Scope
@@ -29,9 +29,9 @@ from corpus_assets.ingest.stage import DOCUMENTS
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.session import Session, open_home, reopen_session
 from corpus_assets.stages import STAGES
-from corpus_assets.versions.pages import table
 
 HOUR_S = 3600.0
+TEMPLATE = Path(__file__).parent / "templates" / "cost.html"
 GIB = float(1 << 30)
 TRILLION = 1e12
 DRAWS = 1000
@@ -191,32 +191,30 @@ def version_cost(home: Home, version: VersionRow, prices: Prices) -> dict[str, o
     }
 
 
-def cost_section(home: Home, version: VersionRow, prices: Prices) -> tuple[str, str]:
+def cost_section(home: Home, version: VersionRow, prices: Prices) -> Section:
     """Return a section of a report: when a version was built and what it took. The report in the
     store holds no times: two builds give the same one."""
-    title, released = "When and at what cost", f", released {version.released_at}"
-    when = f"Published {version.created_at}{released if version.released_at else ''}"
+    released = f", released {version.released_at}" if version.released_at else ""
+    values: dict[str, Any] = {
+        "when": f"Published {version.created_at}{released}",
+        "error": None,
+    }
     try:
-        return title, f"<p>{escape(when)}; {_cost(version_cost(home, version, prices))}"
+        cost = version_cost(home, version, prices)
+        values |= {"cost": cost, "rows": _by_stage(cost)}
     except CorpusError as error:  # it was built by another release, or some of it is deleted
-        return title, f"<p>{escape(when)}. Its cost is not known: {escape(error)}</p>"
+        values["error"] = str(error)
+    return Section("When and at what cost", render(TEMPLATE, **values))
 
 
-def _cost(cost: Mapping[str, Any]) -> str:
-    total, prices = cost["total"], cost["prices"]
+def _by_stage(cost: Mapping[str, Any]) -> list[tuple[object, ...]]:
+    total = cost["total"]
     everything = {"stage": "total"} | total | {"money": sum(total["money"].values())}
-    rows = [
+    return [
         (one["stage"], one["parts"], f"{one['cpu_hours'] * HOUR_S:,.1f} s", size(one["bytes_in"]),
          size(one["bytes_out"]), f"{one['money']:.6f}")
         for one in [*cost["stages"], everything]
     ]  # fmt: skip
-    return (
-        f"computed from {cost['first_computed_at']} to {cost['last_computed_at']}. Everything that "
-        "the version was made of is counted once, by whichever build computed it. Money: "
-        f"{prices['cpu_hour']} a CPU hour, {prices['gib_month']} a GiB stored for a month, "
-        f"{prices['thousand_writes']} and {prices['thousand_reads']} for 1,000 writes and reads.</p>"
-        + table(("stage", "parts", "CPU time", "read", "written", "money"), rows)
-    )
 
 
 def _scaled(cost: Cost, money: Mapping[str, float], factor: float) -> dict[str, float]:

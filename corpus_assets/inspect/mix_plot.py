@@ -4,41 +4,32 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from catalog.cli.terminal import escape
-from corpus_assets.core.errors import CorpusError
-from corpus_assets.versions.pages import (
-    BLUE,
-    INK,
-    LABEL,
-    ORANGE,
-    PALE,
-    RED,
-    WIDTH,
-    page,
-    svg_text,
-    table,
-    wide,
-)
+from markupsafe import Markup
 
-ROW = 34
-TOP = 46
+from catalog.pages import charts, render
+from catalog.pages.charts import Pair
+from corpus_assets.core.errors import CorpusError
+
+TEMPLATE = Path(__file__).parent / "templates" / "mix.html"
+GROUP_COLOURS, PHASE_COLOURS = ("grey", "blue"), ("grey", "orange")
+COMPARED_COLOURS = ("orange", "blue")
 
 
 def write_plot(path: Path, mix: Mapping[str, Any]) -> None:
     """Write the chart of a mix, or of two where `mix` has `differences`."""
     chart = compared_chart(mix) if "differences" in mix else mix_chart(mix)
-    text = chart if path.suffix == ".svg" else mix_page(mix, chart)
+    text = charts.standalone(chart) if path.suffix == ".svg" else mix_page(mix, chart)
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise CorpusError(f"cannot write {path}: {error.strerror}") from error
 
 
-def mix_chart(mix: Mapping[str, Any]) -> str:
+def mix_chart(mix: Mapping[str, Any]) -> Markup:
     """Chart each group's share of the corpus and of the run; red beyond its epochs."""
     total = sum(row["tokens"] for row in mix["rows"]) or 1
     rows = [
-        (
+        Pair(
             row["group"],
             row["tokens"] / total,
             row["share"],
@@ -47,13 +38,14 @@ def mix_chart(mix: Mapping[str, Any]) -> str:
         )
         for row in mix["rows"]
     ]
-    return _paired(mix["of"], rows, ("of the tokens there are", "of what the run sees"))
+    names = ("of the tokens there are", "of what the run sees")
+    return charts.pairs(rows, names, mix["of"], GROUP_COLOURS)
 
 
-def compared_chart(mix: Mapping[str, Any]) -> str:
+def compared_chart(mix: Mapping[str, Any]) -> Markup:
     """Chart each group's share before and after."""
     rows = [
-        (
+        Pair(
             row["group"],
             row["share"]["before"],
             row["share"]["after"],
@@ -64,11 +56,11 @@ def compared_chart(mix: Mapping[str, Any]) -> str:
         for row in mix["differences"]
     ]
     names = (mix["against"]["of"], mix["of"])
-    return _paired("Share of the run's tokens", rows, names, (ORANGE, BLUE))
+    return charts.pairs(rows, names, "Share of the run's tokens", COMPARED_COLOURS)
 
 
-def mix_page(mix: Mapping[str, Any], chart: str) -> str:
-    """Build the page of a chart with its numbers."""
+def mix_page(mix: Mapping[str, Any], chart: Markup) -> str:
+    """Make the page of a chart with its numbers."""
     heads = ["group", "tokens", "drawn tokens", "share", "epochs", "allowed"]
     phases = [phase["name"] for phase in mix["phases"]]
     heads += [f"share in {name}" for name in phases] if len(phases) > 1 else []
@@ -84,66 +76,26 @@ def mix_page(mix: Mapping[str, Any], chart: str) -> str:
         ]
         for row in mix["rows"]
     ]
-    run = table(("phase", "blocks", "tokens"), [list(phase.values()) for phase in mix["phases"]])
-    if len(phases) == 2:
-        run = _phases_chart(mix["rows"], (phases[0], phases[1])) + run
-    problem = f'<p class="gone">{escape(mix["problem"])}</p>' if mix["problem"] else ""
-    title = f"mix of {mix['of']}"
-    return page(
-        title,
-        f"<h1>{escape(title)}</h1><p>A run of {mix['run_tokens']:,} "
-        f"tokens in blocks of {mix['block_samples']:,} samples.</p>{problem}{wide(chart)}"
-        f"<h2>Groups</h2>{table(heads, rows)}<h2>Phases</h2>{run}",
+    return render(
+        TEMPLATE,
+        mix=mix,
+        chart=chart,
+        heads=heads,
+        rows=rows,
+        phases=[list(phase.values()) for phase in mix["phases"]],
+        phases_chart=_phases_chart(mix["rows"], (phases[0], phases[1])) if len(phases) == 2 else "",
     )
 
 
-def _phases_chart(rows: Sequence[Mapping[str, Any]], names: tuple[str, str]) -> str:
+def _phases_chart(rows: Sequence[Mapping[str, Any]], names: tuple[str, str]) -> Markup:
     """Chart each group's share of one phase and of the other."""
     pairs = [
-        (
+        Pair(
             row["group"],
             row["phases"][names[0]],
             row["phases"][names[1]],
             f"{row['phases'][names[0]]:.1%} to {row['phases'][names[1]]:.1%}",
-            False,
         )
         for row in rows
     ]
-    return _paired("Share of each phase", pairs, names, (PALE, ORANGE))
-
-
-def _paired(
-    title: str,
-    rows: Sequence[tuple[str, float, float, str, bool]],
-    names: tuple[str, str],
-    colours: tuple[str, str] = (PALE, BLUE),
-) -> str:
-    """Draw two thin bars a row, above each other, on one scale."""
-    top = max((max(first, second) for _, first, second, _, _ in rows), default=1.0) or 1.0
-    room = WIDTH - LABEL - 225
-    height = TOP + ROW * len(rows) + 10
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-        f'width="{WIDTH}" height="{height}" role="img" font-family="system-ui,sans-serif">',
-        f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
-        svg_text(8, 17, title, size=14),
-    ]
-    for place, (name, colour) in enumerate(zip(names, colours, strict=True)):
-        x = LABEL + place * 240
-        parts.append(f'<rect x="{x}" y="26" width="11" height="11" rx="2" fill="{colour}"/>')
-        parts.append(svg_text(x + 16, 36, name))
-    for i, (label, first, second, text, is_over) in enumerate(rows):
-        y = TOP + i * ROW
-        parts.append(svg_text(LABEL - 8, y + 17, label, anchor="end"))
-        for share, colour, offset in (
-            (first, colours[0], 2),
-            (second, RED if is_over else colours[1], 13),
-        ):
-            width = max(1.0, room * share / top) if share else 0.0
-            parts.append(
-                f'<rect x="{LABEL}" y="{y + offset}" width="{width:.1f}" height="10" rx="2" '
-                f'fill="{colour}"/>'
-            )
-        end = LABEL + room * max(first, second) / top
-        parts.append(svg_text(end + 7, y + 17, text, colour=RED if is_over else INK))
-    return "".join(parts) + "</svg>\n"
+    return charts.pairs(pairs, names, "Share of each phase", PHASE_COLOURS)

@@ -51,7 +51,7 @@ class PartFiles:
     signals: str
     rows: int
     records: str = ""
-    texts: str = ""
+    documents: str = ""
     final: str = ""
     decisions: str = ""
 
@@ -199,8 +199,8 @@ def columns_of_version(
             recipe.source_of(snapshot).tier_of(snapshot),
             tables["signals"],
             rows[snapshot, part],
+            tables["records"],
             tables["documents"],
-            tables["texts"],
             tables["final_text"],
             tables["decisions"],
         )
@@ -224,11 +224,11 @@ def columns_of_recipe(pipeline: "Pipeline") -> VersionColumns:
             recipe.source_of(snapshot).tier_of(snapshot),
             result.outputs[files.SIGNALS].path,
             result.outputs[files.SIGNALS].rows,
-            texts.outputs[files.RECORDS].path,
-            texts.outputs[files.DOCUMENTS].path,
+            ingested.outputs[files.RECORDS].path,
+            ingested.outputs[files.DOCUMENTS].path,
         )
         for snapshot in recipe.snapshots
-        for part, (result, texts) in enumerate(
+        for part, (result, ingested) in enumerate(
             zip(
                 pipeline.results("signals", snapshot),
                 pipeline.results("documents", snapshot),

@@ -35,7 +35,7 @@ def read_documents(
     columns: VersionColumns, part: PartFiles, rows: Sequence[int], with_text: bool
 ) -> list[DocumentView]:
     """Read documents of one part by their rows in its tables."""
-    table = take_rows(columns, part.texts, rows, [*KEYS, *(["text"] if with_text else [])])
+    table = take_rows(columns, part.documents, rows, [*KEYS, *(["text"] if with_text else [])])
     hidden = covered_records(
         table.select(["doc_id", "url_key", "host"]).append_column(
             "reason", pa.nulls(table.num_rows, pa.string())

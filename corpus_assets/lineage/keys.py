@@ -40,7 +40,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 def columns_of(table: str) -> list[str]:
     """Return the columns that the keys of a lineage table are made from."""
     names = [name for kind in KINDS[table] for name in COLUMNS[kind]]
-    return list(dict.fromkeys([*names, "derived_from"] if table == "texts" else names))
+    return list(dict.fromkeys([*names, "derived_from"] if table == "documents" else names))
 
 
 def make_keys(table: str, units: Iterable[tuple[Unit, pa.Table]]) -> dict[str, bytes]:
@@ -65,7 +65,7 @@ def make_keys(table: str, units: Iterable[tuple[Unit, pa.Table]]) -> dict[str, b
                 found, numbers = keys_of(kind, data)
                 keys[kind].append(found)
             places[kind].append(numbers + first)
-        if table == "texts":
+        if table == "documents":
             derived.append(_count_derived(data["derived_from"]))
         rows.append((unit, data.num_rows))
         first += data.num_rows

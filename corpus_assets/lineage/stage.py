@@ -1,7 +1,7 @@
 """The stage `lineage_keys`: which runs of files a snapshot has, and the task that indexes one.
 
 Each lineage table has runs of its own, so a change of clusters or shards leaves the keys of
-records and texts alone.
+records and documents alone.
 """
 
 from collections.abc import Iterator, Sequence, Sized
@@ -26,8 +26,8 @@ def plan_lineage_keys(pipeline: Planner[AnyRecipe], snapshot: str) -> Sequence[T
     """Plan runs of consecutive parts, and of consecutive shards of a group."""
     clusters = pipeline.results(files.MEMBERS.stage, snapshot)
     tables = {
-        "documents": pipeline.parts(files.RECORDS, snapshot),
-        "texts": pipeline.parts(files.DOCUMENTS, snapshot),
+        "records": pipeline.parts(files.RECORDS, snapshot),
+        "documents": pipeline.parts(files.DOCUMENTS, snapshot),
         "cluster_members": files.MEMBERS.of_parts(clusters),
     }
     shards: dict[str, list[tuple[str, Output]]] = {}
@@ -73,7 +73,7 @@ def run_lineage_keys(context: TaskContext) -> None:
     made = make_keys(table, tables())
     for kind, data in made.items():
         context.write_bytes(f"{kind}{SUFFIX}", data, rows)
-    if table == "documents":
+    if table == "records":
         count(context, rows, parse_header(made[DOCUMENT_IDS], DOCUMENT_IDS).entries)
 
 
@@ -112,7 +112,7 @@ LINEAGE_KEYS = Stage(
     Scope.SNAPSHOT,
     plan_lineage_keys,
     run_lineage_keys,
-    about="Sorted keys of records, texts, clusters and spans: a document is found without a scan.",
+    about="Sorted keys of records, documents, clusters and spans: a document is found without a scan.",
     reads=(files.RECORDS, files.DOCUMENTS, files.MEMBERS, files.SHARD_SPANS),
     writes=(files.LINEAGE_KEYS,),
     fed_by=("documents", "documents_in"),

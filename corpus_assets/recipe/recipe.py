@@ -117,6 +117,11 @@ class Recipe(Settings):
     tokenizer: TokenizerEntry
     shards: ShardSettings = ShardSettings()
     mixture: MixtureSettings
+    panels: tuple[str, ...] = Field(
+        default=(),
+        description="files of panels for the report, `NAME.sql` and `NAME.html`; no part of what a "
+        "version is",
+    )
     survival: dict[DroppingAsset, Bounds] = Field(
         default={},
         description="by stage: shares of surviving documents, 0 to 1, outside which a check warns",
@@ -401,6 +406,7 @@ class Recipe(Settings):
         del body["fallbacks"], body["use_fallbacks"]  # what they change is in its place
         if self.use_fallbacks:
             body["stand_ins"] = self.fallbacks_in_use()  # the key that locks and digests have
+        del body["panels"]  # they show what came out
         del body["drift"]  # it judges what comes out, and changes nothing of it
         del body["gate"], body["evidence"]  # as `drift`
         del body["takedowns"]  # when they are carried out, not what comes out

@@ -164,7 +164,7 @@ class Search:
         """Look through a version: its texts, extracted and final, and its tokens."""
         manifest = published_manifest(self._store, registry.version(name))
         files: dict[str, list[str]] = {}
-        for table in ("texts", "final_text"):
+        for table in ("documents", "final_text"):
             for row in registry.lineage_files(name, table):
                 files.setdefault(row.snapshot or "", []).append(row.path)
         for snapshot, paths in files.items():
@@ -265,9 +265,7 @@ def addresses(
         return {}
     wanted = pa.array([bytes.fromhex(doc_id) for doc_id in sorted(doc_ids)], DOC_ID)
     found: dict[str, str] = {}
-    for path in {
-        row.path for name in versions for row in registry.lineage_files(name, "documents")
-    }:
+    for path in {row.path for name in versions for row in registry.lineage_files(name, "records")}:
         table = pq.read_table(store.local(path), columns=["doc_id", "url", "url_key"])
         for row in table.filter(pc.is_in(table["doc_id"], wanted)).to_pylist():
             found[row["doc_id"].hex()] = row["url"] or row["url_key"]

@@ -486,7 +486,7 @@ class Takedowns:
             return []
         left = {kind: set(removed[kind].to_pylist()) for kind in ("url_key", "text_id")}
         for version in self.registry.versions():
-            for row in self.registry.lineage_files(version.name, "texts"):
+            for row in self.registry.lineage_files(version.name, "documents"):
                 if version.status == "live":
                     path = local_checked(self.store, row.path, row.sha256)
                     table = pq.read_table(path, columns=list(left))

@@ -1,7 +1,6 @@
 """Published versions: manifest, report, statistics, collection of what none uses."""
 
 __all__ = [
-    "benchmarks_found",
     "cluster_changes",
     "drift",
     "foreseen",
@@ -9,7 +8,7 @@ __all__ = [
     "gates",
     "gc",
     "gram_digests",
-    "pages",
+    "panel",
     "pins",
     "publish",
     "published",

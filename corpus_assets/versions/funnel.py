@@ -8,12 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.db.published import FUNNEL_FORMAT
+from catalog.formats.lineage_tables import DROPPING_STAGES
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.store import Result
 from corpus_assets.graph.pipeline import Pipeline
-
-STAGES = ("documents", "selection", "clusters", "contamination", "clean_text")
-"""The stages that can drop a document, in the order of the graph."""
 
 
 @dataclass
@@ -34,7 +32,7 @@ def funnel(pipeline: Pipeline, snapshots: Sequence[str] | None = None) -> list[S
             fates.update(result.notes["fates"])
     alive = sum(fates.values())
     steps: list[Step] = []
-    for stage in STAGES:
+    for stage in DROPPING_STAGES:
         prefix = f"{stage}/"
         reasons = Counter(
             {key.removeprefix(prefix): n for key, n in fates.items() if key.startswith(prefix)}

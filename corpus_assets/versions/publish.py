@@ -135,7 +135,7 @@ def _publish(
     for name, data in (
         (KEPT, store.read(listed) if is_known else keep_files(pipeline).to_bytes()),
         ("lock.json", version.lock.to_bytes()),
-        ("report.html", render_report(pipeline, version.manifest).encode()),
+        ("report.html", render_report(pipeline, version.manifest, lineage).encode()),
         (FUNNEL, funnel_bytes(pipeline)),
         (THRESHOLDS, count_thresholds(pipeline)),
     ):

@@ -52,6 +52,7 @@ def _named(pipeline: Pipeline) -> dict[str, Sequence[Path]]:
     return {
         "language_model": [pipeline.language_model()[0]],
         "blocklists": pipeline.locations.files(recipe.blocklists, "blocklists"),
+        "panels": pipeline.locations.files(recipe.panels, "panels"),
         **category_files(pipeline),
         **hash_list_files(pipeline),
         "contamination.judgements": judgement_files(pipeline),

@@ -110,7 +110,7 @@ class Held:
 
 def note_removed(store: Store, before: Held, after: Held) -> None:
     """Write the note of what the new version loses; both must be in the store."""
-    documents = removed_documents(store, before.table("texts"), after.table("texts"))
+    documents = removed_documents(store, before.table("documents"), after.table("documents"))
     clusters = cluster_changes(
         store,
         before.table("cluster_members"),

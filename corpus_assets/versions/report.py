@@ -6,171 +6,233 @@ of any, so that the page of a version after a takedown has nothing of what was r
 """
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from catalog.cli.terminal import escape
-from catalog.figures import counted
+from markupsafe import Markup
+
+from catalog.ask.benchmarks import BY_BENCHMARK, BY_ITEM, BenchmarkFound, benchmarks_found
+from catalog.db.rows import LineageRow
+from catalog.figures import counted, wilson
+from catalog.formats.store import Store
+from catalog.pages import Percent, Section, render
 from corpus_assets.clean.stage import CUT_SENTENCES
 from corpus_assets.core import files
 from corpus_assets.core.store import read_output
-from corpus_assets.core.task import read_table
 from corpus_assets.decontam.eval_index import items_by_benchmark
-from corpus_assets.decontam.verdicts import COMMON, NEAR_MISS
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.scrub.texts import scrubbed_totals
 from corpus_assets.shards.mixture import fitted
 from corpus_assets.shards.mixture_table import mixture_table
 from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.stages.signals import IMPORTED
-from corpus_assets.versions.benchmarks_found import BenchmarkFound, summarise
 from corpus_assets.versions.drift import Shape, shape_of
-from corpus_assets.versions.fates import (
+from corpus_assets.versions.funnel import funnel
+from corpus_assets.versions.outcomes import (
     MOST_GROUPS,
-    Counted,
-    Fates,
-    count_fates,
-    duplicates,
+    Outcomes,
+    Share,
+    count_outcomes,
+    label_columns,
     shares,
 )
-from corpus_assets.versions.funnel import funnel
-from corpus_assets.versions.pages import (
-    FATES,
-    ORANGE,
-    Fated,
-    Percent,
-    fate_bars,
-    funnel_bars,
-    horizontal_bars,
-    page,
-    table,
-    with_contents,
-)
+from corpus_assets.versions.panel import Panel, own_panels, panel_section, queries_of, shipped
+from corpus_assets.versions.report_tables import ReportTables, some_parts
 from corpus_assets.versions.rule_charts import rules_and_signals
 from corpus_loader import Manifest
 
 QUALITY = "quality_score"
 SHOWN = 25  # groups of a dimension
+MOST_SIZES = 30  # of clusters
+TEMPLATES = Path(__file__).with_name("templates")
+
+OUTCOMES = {
+    "kept": "blue",
+    "documents": "grey",
+    "selection": "orange",
+    "clusters": "yellow",
+    "contamination": "red",
+    "clean_text": "purple",
+}
+"""What becomes of a record, with its colour: kept, or dropped by a stage."""
+
+Values = Mapping[str, Any]
 
 
-def render_report(pipeline: Pipeline, manifest: Manifest) -> str:
-    counted = count_fates(pipeline)
+def render_report(pipeline: Pipeline, manifest: Manifest, lineage: Sequence[LineageRow]) -> str:
+    """`lineage` lists the files that the version's tables are made of."""
+    store, name = Store(pipeline.store.url), manifest.version
+    with ReportTables(store, lineage, name) as whole, some_parts(store, lineage, name) as some:
+        sections = _sections(pipeline, manifest, whole, some)
+    return render(TEMPLATES / "report.html", **_head(pipeline, manifest), sections=sections)
+
+
+def _sections(
+    pipeline: Pipeline, manifest: Manifest, whole: ReportTables, some: ReportTables
+) -> list[Section]:
+    """Return the sections of the report, and behind them the panels that the recipe names.
+
+    What stages count while they see it is summed here; the query beside such a number says what it
+    is. Everything else is counted by its query.
+    """
     rules, signals = rules_and_signals(pipeline)
-    sections = [
-        ("Funnel", _funnel(pipeline)),
-        ("Kept by snapshot", _by_snapshot(pipeline)),
-        ("Language gate", _language_gate(pipeline)),
-        ("Kept beside dropped", _kept_beside_dropped(counted)),
-        ("Tokens by language", _languages(pipeline)),
-        ("Lengths of kept documents", _lengths(pipeline)),
-        ("Hosts", _hosts(counted)),
-        ("Licences and opt-outs", _licences(counted)),
-        ("Duplicates", _duplicates(pipeline)),
-        ("Snapshots beside each other", _beside(pipeline)),
-        ("Imported signals", _imported(pipeline)),
-        ("Selection rules", rules),
-        ("Signals and their thresholds", signals),
-        ("Benchmarks", _contamination(pipeline)),
-        ("Edits in kept documents", _scrub(pipeline)),
-        ("Tokens by group", _tokens(manifest)),
-        ("Mixture", _mixture(pipeline, manifest)),
-        ("Pinned calibrations", _models(pipeline)),
-    ]
-    body = _head(pipeline, manifest) + with_contents(sections)
-    return page(f"corpus {manifest.version}", body)
-
-
-def _head(pipeline: Pipeline, manifest: Manifest) -> str:
-    groups = manifest.groups
-    numbers = {
-        "documents": sum(g.documents for g in groups),
-        "tokens": sum(g.tokens for g in groups),
-        "samples": sum(g.samples for g in groups),
-        "shards": sum(len(g.shards) for g in groups),
-        "snapshots": len(pipeline.recipe.snapshots),
-    }
-    shown = "".join(f"<div><b>{value:,}</b>{name}</div>" for name, value in numbers.items())
-    return (
-        f"<h1>{escape(manifest.version)}</h1><p>Recipe {escape(manifest.recipe.name)} "
-        f"<code>{manifest.recipe.digest[:16]}</code>, lock <code>{manifest.lock_digest[:16]}</code>, "
-        f"seed {manifest.seed}, samples of {manifest.seq_len} tokens, "
-        f"{manifest.utilisation:.2%} of them filled.</p>"
-        + "".join(f"<p><b>{escape(line)}</b></p>" for line in pipeline.recipe.caveats())
-        + f'<div class="big">{shown}</div>'
-        "<p>A <i>record</i> is what a source delivered, a <i>document</i> a record that gave text. "
-        "A share is of the row's own records or documents, unless its column says of what. Times and "
-        f"costs are not part of a version: <code>corpus report {escape(manifest.version)}</code> "
-        "and <code>catalog serve</code> add them.</p>"
+    licences, preferences = shipped("licences"), shipped("preferences")
+    by_group = _dimensions(pipeline)
+    benchmarks = (
+        Panel("benchmarks", "Items by benchmark", "", BY_BENCHMARK),
+        Panel("benchmark_items", "Documents by item", "", BY_ITEM),
     )
+    return [
+        section("Funnel", "funnel.html", _funnel(pipeline), whole, shipped("funnel")),
+        section("Kept by snapshot", "snapshots.html", _by_snapshot(pipeline),
+                whole, shipped("snapshots")),
+        section("Language gate", "language_gate.html", _language_gate(pipeline), whole),
+        section("Kept beside dropped", "outcomes.html", _kept_beside_dropped(by_group, some),
+                some, *(panel for panel, _ in by_group)),
+        section("Tokens by language", "languages.html", _languages(pipeline),
+                whole, shipped("tokens_by_language")),
+        section("Lengths of kept documents", "lengths.html", _lengths(pipeline),
+                whole, shipped("lengths")),
+        panel_section(shipped("hosts"), some),
+        section("Licences and opt-outs", "licences.html",
+                {"parts": [_by_source(pipeline, some, panel) for panel in (licences, preferences)]},
+                some, licences, preferences),
+        section("Duplicates", "duplicates.html", _duplicates(whole),
+                whole, shipped("duplicates"), shipped("copies")),
+        section("Snapshots beside each other", "drift.html", _beside(pipeline), whole),
+        section("Imported signals", "imported.html", _imported(pipeline), whole),
+        section("Selection rules", "rules.html", rules, whole),
+        section("Signals and their thresholds", "signals.html", signals, whole),
+        section("Benchmarks", "benchmarks.html", _contamination(pipeline, whole),
+                whole, *(benchmarks if pipeline.recipe.suites else ())),
+        section("Edits in kept documents", "bars.html", _scrub(pipeline), whole, shipped("edits")),
+        section("Tokens by group", "bars.html", _tokens(manifest), whole),
+        section("Mixture", "mixture.html", _mixture(pipeline, manifest), whole),
+        section("Pinned calibrations", "calibrations.html", _models(pipeline), whole),
+        *(panel_section(panel, some) for panel in own_panels(pipeline)),
+    ]  # fmt: skip
 
 
-def _funnel(pipeline: Pipeline) -> str:
+def section(
+    title: str, template: str, values: Values | None, tables: ReportTables, *panels: Panel
+) -> Section:
+    """Render a section with its queries; one that has no values is left out."""
+    if values is None:
+        return Section(title, Markup())
+    body = render(TEMPLATES / template, **values)
+    return Section(title, body + queries_of(tables, *panels) if panels else body)
+
+
+def _head(pipeline: Pipeline, manifest: Manifest) -> Values:
+    groups = manifest.groups
+    return {
+        "manifest": manifest,
+        "caveats": pipeline.recipe.caveats(),
+        "numbers": {
+            "documents": sum(g.documents for g in groups),
+            "tokens": sum(g.tokens for g in groups),
+            "samples": sum(g.samples for g in groups),
+            "shards": sum(len(g.shards) for g in groups),
+            "snapshots": len(pipeline.recipe.snapshots),
+        },
+    }
+
+
+def _funnel(pipeline: Pipeline) -> Values:
     steps = funnel(pipeline)
-    chart = funnel_bars([(step.stage, step.entered, step.left) for step in steps])
     reasons = [
         (step.stage, reason, count, Percent(count / step.entered))
         for step in steps
         for reason, count in step.reasons.most_common()
     ]
-    heads = ("stage", "reason", "records", "share of what entered the stage")
-    return (
-        "<p>Records that each stage left, of those that entered it. Every record that came in is in "
-        "a shard or in one row below.</p>" + chart + table(heads, reasons)
-    )
+    return {
+        "steps": [(step.stage, step.entered, step.left) for step in steps],
+        "reasons": reasons,
+    }
 
 
-def _by_snapshot(pipeline: Pipeline) -> str:
+def _by_snapshot(pipeline: Pipeline) -> Values:
     rows = []
     for snapshot in pipeline.recipe.snapshots:
         steps = funnel(pipeline, [snapshot])
         rows.append((snapshot, steps[0].entered, steps[-1].left))
-    return "<p>Documents in shards, of the records of the snapshot.</p>" + funnel_bars(rows)
+    return {"snapshots": rows}
 
 
 # Groups: what became of them beside the others.
 
 
-def _kept_beside_dropped(counted: Counted) -> str:
-    """Show every group that a filter could favour, those first that lie farthest from the rest."""
-    labels = [name for name in counted.by if name.startswith("label ")]
-    parts = [
-        "<p>What became of each group, and the share of it that is kept with its 95% interval "
-        "(Wilson). The upright line is the share of all groups; those farthest from it come first. "
-        "A group that lies far off is one that a rule treats unlike the others: look whether it "
-        "was meant to. Records under a takedown are left out.</p>"
-    ]
-    for dimension, title, others in (
-        ("language", "By language, of documents", "other languages"),
-        ("source", "By source, of records", "other sources"),
-        *((name, f"By {name.removeprefix('label ')}, of documents", "others") for name in labels),
-        ("length", "By length, of documents, in characters as extracted", "other lengths"),
-    ):
-        parts.append(f"<h3>{escape(title)}</h3>")
-        if dimension in counted.crowded:
-            parts.append(f"<p>It has more than {MOST_GROUPS:,} values.</p>")
-        elif fates := counted.by.get(dimension):
-            parts.append(_fates(fates, others))
-        else:
-            parts.append("<p>Nothing to show.</p>")
-    return "".join(parts)
+@dataclass(frozen=True)
+class Outcome:
+    """A group of records: how many, how many of them are kept, and what became of the rest."""
+
+    name: str
+    total: int
+    kept: int
+    interval: tuple[float, float]
+    pieces: list[tuple[float, str]]  # shares of the whole, with their colours
+    counts: str  # the same in words
+    remark: str = ""
 
 
-def _fates(fates: Fates, others: str) -> str:
-    whole, groups = shares(fates, SHOWN, others)
-    stages = [name for name, _ in FATES[1:]]
-    return fate_bars(
-        [
-            Fated(
-                one.group,
-                one.records,
-                [one.kept, *(one.dropped.get(stage, 0) for stage in stages)],
-                "" if one.most is None else f"most: {one.most[0]} {one.most[1]:,}",
-            )
-            for one in [whole, *groups]
-        ],
-        whole.share,
+def _outcome(one: Share) -> Outcome:
+    counts = {"kept": one.kept, **one.dropped}
+    shown = {name: counts[name] for name in OUTCOMES if counts.get(name)}
+    return Outcome(
+        one.group,
+        one.records,
+        one.kept,
+        wilson(one.kept, one.records),
+        [(n / one.records, OUTCOMES[name]) for name, n in shown.items()],
+        ", ".join(f"{_words(name)} {n:,}" for name, n in shown.items()),
+        "" if one.most is None else f"most: {one.most[0]} {one.most[1]:,}",
     )
 
 
-def _languages(pipeline: Pipeline) -> str:
+def _words(outcome: str) -> str:
+    return outcome if outcome == "kept" else f"dropped by {outcome}"
+
+
+def _outcomes(outcomes: Outcomes, others: str) -> Values:
+    whole, groups = shares(outcomes, SHOWN, others)
+    return {
+        "rows": [_outcome(one) for one in [whole, *groups]],
+        "legend": {_words(name): colour for name, colour in OUTCOMES.items()},
+        "overall": whole.share,
+    }
+
+
+def _dimensions(pipeline: Pipeline) -> list[tuple[Panel, str]]:
+    """Return the queries for groups that a filter could favour, and what their small groups are
+    called."""
+    by_label = shipped("outcomes_by_label")
+    labels = label_columns(pipeline.recipe.signals)
+    return [
+        (shipped("outcomes_by_language"), "other languages"),
+        (shipped("outcomes_by_source"), "other sources"),
+        *((by_label.of(LABEL=label), "others") for label in labels),
+        (shipped("outcomes_by_length"), "other lengths"),
+    ]
+
+
+def _kept_beside_dropped(dimensions: Sequence[tuple[Panel, str]], tables: ReportTables) -> Values:
+    """Show the groups of each dimension, those first that lie farthest from the rest."""
+    parts = []
+    for panel, others in dimensions:
+        found = count_outcomes(tables, panel).get("", {})
+        parts.append(
+            {
+                "title": panel.title,
+                "is_crowded": found is None,
+                "outcomes": _outcomes(found, others) if found else None,
+            }
+        )
+    return {"parts": parts, "most_groups": MOST_GROUPS}
+
+
+def _languages(pipeline: Pipeline) -> Values:
     documents, tokens = Counter[str](), Counter[str]()
     for result in pipeline.all_results("clean_text"):
         for name, n in result.notes["languages"].items():
@@ -187,12 +249,10 @@ def _languages(pipeline: Pipeline) -> str:
          tokens[name], Percent(tokens[name] / total), tokens[name] / max(documents[name], 1))
         for name in order
     ]  # fmt: skip
-    heads = ("language", "documents", "share of the version's documents", "tokens",
-             "share of the version's tokens", "tokens per document")  # fmt: skip
-    return "<p>Of kept documents.</p>" + horizontal_bars(bars[:SHOWN]) + table(heads, rows)
+    return {"bars": bars[:SHOWN], "rows": rows}
 
 
-def _lengths(pipeline: Pipeline) -> str:
+def _lengths(pipeline: Pipeline) -> Values:
     powers: Counter[int] = Counter()
     for result in pipeline.all_results("tokens"):
         powers.update({int(power): n for power, n in result.notes["lengths"].items()})
@@ -202,95 +262,61 @@ def _lengths(pipeline: Pipeline) -> str:
         (f"{1 << p:,} to {(2 << p) - 1:,}", powers[p], f"{powers[p]:,} ({powers[p] / total:.1%})")
         for p in between
     ]
-    return (
-        "<p>Documents by their tokens, the mark of their end included; shares of all documents of "
-        "the version.</p>" + horizontal_bars(rows)
-    )
+    return {"rows": rows}
 
 
-def _hosts(counted: Counted) -> str:
-    rows = [
-        (host.name, host.records, host.kept, Percent(host.kept / host.records), host.chars)
-        for host in counted.hosts
-    ]
-    if not rows:
-        return "<p>No kept document has a host.</p>"
-    heads = ("host", "records", "kept", "share kept", "characters of kept documents, as extracted")
-    return (
-        f"<p>The {len(rows):,} with most kept documents, of {counted.n_hosts:,} that have any. "
-        "Bars are their kept documents, of the records that they have.</p>"
-        + funnel_bars([(host.name, host.records, host.kept) for host in counted.hosts])
-        + table(heads, rows)
-    )
+def _by_source(pipeline: Pipeline, tables: ReportTables, panel: Panel) -> Values:
+    """Show groups over all sources as a chart, and those of each source as a table."""
+    rows: list[tuple[object, ...]] = []
+    whole: Outcomes = {}
+    found = count_outcomes(tables, panel)
+    for source in (each.name for each in pipeline.recipe.sources):
+        outcomes = found.get(source, {})
+        if outcomes is None:
+            rows.append((source, f"more than {MOST_GROUPS:,} values", "", "", "", ""))
+            continue
+        for name, counts in outcomes.items():
+            whole.setdefault(name, Counter()).update(counts)
+        _, groups = shares(outcomes, SHOWN, "others")
+        for one in sorted(groups, key=lambda one: (-one.records, one.group)):
+            most = "" if one.most is None else f"{one.most[0]} {one.most[1]:,}"
+            rows.append((source, one.group, one.records, one.kept, Percent(one.share), most))
+    return {
+        "kind": panel.name.removesuffix("s"),
+        "title": panel.title,
+        "about": panel.about,
+        "outcomes": _outcomes(whole, "others") if whole else None,
+        "rows": rows,
+    }
 
 
-def _licences(counted: Counted) -> str:
-    parts = []
-    for kind, title, about in (
-        ("licence", "Licences, of records", "As pages and sources state them."),
-        (
-            "preference",
-            "Opt-outs, of records",
-            "What pages and sites say about training, where the recipe listens.",
-        ),
-    ):
-        rows: list[tuple[object, ...]] = []
-        whole: Fates = {}
-        for dimension, fates in counted.by.items():
-            if not dimension.startswith(f"{kind} of "):
-                continue
-            for group, fated in fates.items():
-                whole.setdefault(group, Counter()).update(fated)
-            source = dimension.removeprefix(f"{kind} of ")
-            if dimension in counted.crowded:
-                rows.append((source, f"more than {MOST_GROUPS:,} values", "", "", "", ""))
-            _, groups = shares(fates, SHOWN, "others")
-            for one in sorted(groups, key=lambda one: (-one.records, one.group)):
-                most = "" if one.most is None else f"{one.most[0]} {one.most[1]:,}"
-                rows.append((source, one.group, one.records, one.kept, Percent(one.share), most))
-        heads = ("source", kind, "records", "kept", "share kept", "most dropped for")
-        chart = _fates(whole, "others") if whole else ""
-        parts.append(f"<h3>{title}</h3><p>{about}</p>{chart}" + table(heads, rows))
-    return "".join(parts)
-
-
-def _duplicates(pipeline: Pipeline) -> str:
+def _duplicates(tables: ReportTables) -> Values:
     """Show duplicates by kind, by where the kept copy is, and kept documents by their copies."""
-    gone, every = duplicates(pipeline)
-    pairs = Counter(
-        zip(*(gone[name].to_pylist() for name in ("kind", "snapshot", "kept_in")), strict=True)
-    )
     by_kind: dict[str, list[int]] = {}
     across: Counter[tuple[str, str]] = Counter()
-    for (kind, here, there), n in pairs.items():
-        by_kind.setdefault(kind, [0, 0])[here != there] += n
+    for row in tables.ask(shipped("duplicates").sql):
+        here, there, n = row["snapshot"], row["kept_in"], row["documents"]
+        by_kind.setdefault(row["kind"], [0, 0])[here != there] += n
         if here != there:
             across[here, there] += n
     kinds = [(kind, same + other, same, other) for kind, (same, other) in sorted(by_kind.items())]
     most = sorted(across.items(), key=lambda item: (-item[1], item[0]))[:SHOWN]
-    sizes = Counter(Counter(gone["kept_doc_id"].to_pylist()).values())
-    rows = [(f"{size} dropped", sizes[size], f"{sizes[size]:,} kept") for size in sorted(sizes)]
-    some = (
-        f" Counted is one cluster of {every}, by the id of its kept document." if every > 1 else ""
-    )
-    return (
-        "<p>Documents that gave way to a copy, by what ties them: the same capture, the same "
-        f"address crawled again, the same text, nearly the same text.{some}</p>"
-        + table(("kind", "dropped", "kept copy in the same snapshot", "in another one"), kinds)
-        + "<h3>Across snapshots</h3>"
-        + table(("dropped in", "kept in", "documents"), [(*pair, n) for pair, n in most])
-        + "<h3>Kept documents by the copies that gave way to them</h3>"
-        + horizontal_bars(rows[:30])
-    )
+    copies = [(row["dropped"], row["kept"]) for row in tables.ask(shipped("copies").sql)]
+    return {
+        "every": tables.every,
+        "kinds": kinds,
+        "across": [(*pair, n) for pair, n in most],
+        "sizes": [(f"{n} dropped", kept, f"{kept:,} kept") for n, kept in copies[:MOST_SIZES]],
+    }
 
 
 # Everything else.
 
 
-def _language_gate(pipeline: Pipeline) -> str:
+def _language_gate(pipeline: Pipeline) -> Values | None:
     """Report how often the gate before extraction was wrong, by a sample of refused pages."""
     if pipeline.recipe.documents.gates.language_gate is None:
-        return ""
+        return None
     rows = []
     for snapshot in pipeline.recipe.snapshots:
         totals: Counter[str] = Counter()
@@ -302,11 +328,7 @@ def _language_gate(pipeline: Pipeline) -> str:
         refused = totals["gate_language"] + totals["gate_too_short"]
         sampled, wrong = totals["gate_sampled"], totals["gate_false_drops"]
         rows.append((snapshot, refused, sampled, wrong, _drop_rate(refused, sampled, wrong)))
-    return (
-        "<p>Pages refused by their roughly stripped text; a sample of them "
-        "was extracted anyway. A false drop gave text that the recipe wants.</p>"
-        + table(("snapshot", "refused", "sampled", "false drops", "false-drop rate"), rows)
-    )
+    return {"rows": rows}
 
 
 def _drop_rate(refused: int, sampled: int, wrong: int) -> float | str:
@@ -315,7 +337,7 @@ def _drop_rate(refused: int, sampled: int, wrong: int) -> float | str:
     return "not known: none was sampled, raise `sample_share`" if refused else "-"
 
 
-def _beside(pipeline: Pipeline) -> str:
+def _beside(pipeline: Pipeline) -> Values:
     """Compare each snapshot with the one before it of its source, as the drift checks do."""
     rows: list[tuple[object, ...]] = []
     for source in pipeline.recipe.sources:
@@ -332,19 +354,14 @@ def _beside(pipeline: Pipeline) -> str:
                 (snapshot, shape.documents, Percent(shape.survival), quality, moved, languages)
             )
             before = shape
-    heads = ("snapshot", "documents", "selection keeps", "mean quality", "languages moved", "most")
-    return (
-        "<p>What selection keeps. <i>Languages moved</i>: total "
-        "variation distance from the snapshot of the same source before it.</p>"
-        + table(heads, rows)
-    )
+    return {"rows": rows}
 
 
-def _imported(pipeline: Pipeline) -> str:
+def _imported(pipeline: Pipeline) -> Values | None:
     """Say how many documents annotations of others speak of."""
     families = [f for f in pipeline.recipe.signals.families if isinstance(f, Imported)]
     if not families:
-        return ""
+        return None
     annotated, documents = Counter[str](), 0
     for result in pipeline.all_results("signals"):
         annotated.update(result.notes.get(IMPORTED, {}))
@@ -354,11 +371,10 @@ def _imported(pipeline: Pipeline) -> str:
          Percent(annotated[f.name] / documents) if documents else "")
         for f in families
     ]  # fmt: skip
-    heads = ("import", "joined by", "columns", "documents with a row", "share")
-    return f"<p>Of {counted(documents, 'document')}.</p>" + table(heads, rows)
+    return {"documents": documents, "rows": rows}
 
 
-def _scrub(pipeline: Pipeline) -> str:
+def _scrub(pipeline: Pipeline) -> Values:
     totals: Counter[str] = Counter()
     for result in pipeline.all_results("clean_text"):
         totals.update(scrubbed_totals(result.counts))
@@ -366,18 +382,18 @@ def _scrub(pipeline: Pipeline) -> str:
         if CUT_SENTENCES in result.counts:
             totals[CUT_SENTENCES] += result.counts[CUT_SENTENCES]
     rows = [(name.replace("_", " "), count, f"{count:,}") for name, count in sorted(totals.items())]
-    return horizontal_bars(rows)
+    return {"rows": rows}
 
 
-def _tokens(manifest: Manifest) -> str:
+def _tokens(manifest: Manifest) -> Values:
     rows = [
         (g.id, g.tokens, f"{g.tokens:,} in {counted(len(g.shards), 'shard')}")
         for g in manifest.groups
     ]
-    return horizontal_bars(rows)
+    return {"rows": rows}
 
 
-def _mixture(pipeline: Pipeline, manifest: Manifest) -> str:
+def _mixture(pipeline: Pipeline, manifest: Manifest) -> Values:
     groups = pipeline.recipe.mixed_groups(manifest.groups)
     rows = [
         (row["group"], row["tokens"], row["drawn_tokens"], Percent(row["share"]), row["epochs"])
@@ -389,16 +405,17 @@ def _mixture(pipeline: Pipeline, manifest: Manifest) -> str:
     _, gave_way = fitted(groups, pipeline.recipe.mixture, manifest.seq_len)
     notes = [f"Nothing of domain {name} is there: its share went to the others." for name in gone]
     notes += [gave_way] if gave_way is not None else []
-    return (
-        f"<p>{escape(phases)} of {manifest.block_samples} samples.</p>"
-        + "".join(f"<p>{escape(note)}</p>" for note in notes)
-        + table(("group", "tokens", "tokens a run draws", "share of the run", "epochs"), rows)
-    )
+    return {
+        "phases": phases,
+        "block_samples": manifest.block_samples,
+        "notes": notes,
+        "rows": rows,
+    }
 
 
-def _models(pipeline: Pipeline) -> str:
+def _models(pipeline: Pipeline) -> Values:
     rows = [(name, out.bytes, out.sha256[:16]) for name, out in pipeline.calibrations().items()]
-    return table(("calibration", "bytes", "sha256"), sorted(rows))
+    return {"rows": sorted(rows)}
 
 
 # Benchmarks.
@@ -406,84 +423,50 @@ def _models(pipeline: Pipeline) -> str:
 COMMON_SHOWN = 20
 
 
-def _contamination(pipeline: Pipeline) -> str:
+def _contamination(pipeline: Pipeline, tables: ReportTables) -> Values:
     if not pipeline.recipe.suites:
-        return "<p>The recipe names no evaluation suite.</p>"
+        return {"suites": None}
     known = items_by_benchmark(read_output(pipeline.store, pipeline.calibration(files.EVAL_INDEX)))
-    columns = ["benchmark", "item_id", "doc_id", "verdict"]
-    found = summarise(
-        read_table(pipeline.store, result.outputs[files.BENCHMARK_HITS], columns)
-        for result in pipeline.all_results("clean_text")
-    )
-    totals: dict[str, Counter[str]] = {}
-    fates = ("removed", "cut", "held_back", "excluded")
-    totals |= {name: Counter() for name in fates}
+    found = benchmarks_found(tables)
+    totals: dict[str, Counter[str]] = {
+        name: Counter() for name in ("removed", "cut", "held_back", "excluded")
+    }
     for result in pipeline.all_results("clean_text"):
-        for name in fates:
-            totals[name].update(result.notes.get(f"{name}_by_benchmark", {}))
-    settings = pipeline.recipe.contamination
-    head = (
-        "<p>An item counts as seen where a document holds "
-        f"{settings.drop_share:.0%} of its n-grams, whatever else became of the document. "
-        "<i>Removed</i> and <i>cut</i> are documents that would have been kept, <i>held back</i> "
-        "those that are kept and left to the phases. Near misses are "
-        "shorter quotations, edited copies and, where the recipe looks for them, paraphrases that "
-        "were left as they are; they are listed by "
-        "<code>corpus contamination --near-misses</code>.</p>"
-    )
+        for name, total in totals.items():
+            total.update(result.notes.get(f"{name}_by_benchmark", {}))
     bars = [
-        (name, one.items_seen, f"{one.items_seen:,} of {known[name][0]:,} items")
+        (name, one.seen, f"{one.seen:,} of {known[name][0]:,} items")
         for name, one in found.items()
-        if one.items_seen
+        if one.seen
     ]
-    return (
-        head
-        + (horizontal_bars(sorted(bars, key=lambda row: -row[1]), ORANGE) if bars else "")
-        + _by_benchmark(known, found, totals)
-        + _excluded(totals["excluded"])
-        + _common(found)
-        + _files(pipeline)
-    )
+    return {
+        "drop_share": pipeline.recipe.contamination.drop_share,
+        "bars": sorted(bars, key=lambda row: -row[1]),
+        "benchmarks": _by_benchmark(known, found, totals),
+        "excluded": sorted(totals["excluded"].items()),
+        "common": _common(found),
+        "suites": [(pin.name, pin.bytes, pin.sha256) for pin in pipeline.inputs()["eval_suites"]],
+    }
 
 
 def _by_benchmark(
-    known: dict[str, tuple[int, int]],
-    found: dict[str, BenchmarkFound],
-    totals: dict[str, Counter[str]],
-) -> str:
+    known: Mapping[str, tuple[int, int]],
+    found: Mapping[str, BenchmarkFound],
+    totals: Mapping[str, Counter[str]],
+) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
     for name, (items, short) in sorted(known.items()):
-        one = found.get(name, BenchmarkFound(name))
-        examples = ", ".join(f"{item} ({count})" for item, count in one.examples())
+        one = found.get(name, BenchmarkFound())
+        examples = ", ".join(f"{item} ({count})" for item, count in one.examples)
         rows.append(
-            (name, items, short, one.items_seen, totals["removed"][name], totals["cut"][name],
-             totals["held_back"][name], one.n_items(NEAR_MISS), one.n_documents(NEAR_MISS),
-             one.n_items(COMMON), examples)
+            (name, items, short, one.seen, totals["removed"][name], totals["cut"][name],
+             totals["held_back"][name], one.near_miss_items, one.near_miss_documents,
+             one.common_items, examples)
         )  # fmt: skip
-    heads = ("benchmark", "items", "too short", "seen", "removed", "cut", "held back",
-             "near misses", "in documents", "common", "most seen items (documents)")  # fmt: skip
-    return table(heads, rows)
+    return rows
 
 
-def _excluded(places: Counter[str]) -> str:
-    if not places:
-        return ""
-    rows = [(place, count) for place, count in sorted(places.items())]
-    return "<h3>Places known to hold a benchmark</h3>" + table(("place", "removed"), rows)
-
-
-def _common(found: dict[str, BenchmarkFound]) -> str:
-    rows = [(name, *row) for name, one in found.items() for row in one.common()]
-    if not rows:
-        return ""
+def _common(found: Mapping[str, BenchmarkFound]) -> list[tuple[str, str, int]]:
+    rows = [(name, *row) for name, one in found.items() for row in one.common]
     rows.sort(key=lambda row: (-row[2], row[0], row[1]))
-    return (
-        "<h3>Common items</h3><p>So many texts hold them that they are phrases and no leak; their "
-        "documents were kept. Look at them: a leak that spread looks the same.</p>"
-        + table(("benchmark", "item", "documents"), rows[:COMMON_SHOWN])
-    )
-
-
-def _files(pipeline: Pipeline) -> str:
-    rows = [(pin.name, pin.bytes, pin.sha256) for pin in pipeline.inputs()["eval_suites"]]
-    return "<h3>Suites</h3>" + table(("file", "bytes", "sha256"), rows)
+    return rows[:COMMON_SHOWN]

@@ -7,15 +7,15 @@ version, so that a report of a large corpus takes seconds; counts of rules are o
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.cli.terminal import escape
-from catalog.figures import counted
+from catalog.pages.charts import Mark
 from corpus_assets.core import files
 from corpus_assets.core.store import read_output
 from corpus_assets.graph.pipeline import Pipeline
@@ -26,12 +26,14 @@ from corpus_assets.select.rules import Rule, column_of
 from corpus_assets.select.selection import Cutoffs, parse_cutoffs
 from corpus_assets.versions.drift import sampled_parts
 from corpus_assets.versions.funnel import read_columns
-from corpus_assets.versions.pages import Mark, mirrored_histogram, small_multiples, table
 
 BINS = 40
 MOST_DOCUMENTS = 2_000_000
 MOST_CUTOFFS = 60  # listed; the lock has all
 MOST_LANGUAGES = 6  # whose own thresholds are drawn
+
+
+Values = Mapping[str, Any]
 
 
 @dataclass
@@ -44,17 +46,17 @@ class RuleCounts:
     only: Counter[str] = field(default_factory=Counter)
 
 
-def rules_and_signals(pipeline: Pipeline) -> tuple[str, str]:
-    """Build two sections: the rules, and the signals they read."""
+def rules_and_signals(pipeline: Pipeline) -> tuple[Values | None, Values | None]:
+    """Return what two sections show: the rules, and the signals they read."""
     rules = pipeline.recipe.selection.rules
     if not rules:
-        return "", ""
+        return None, None
     resolved = read_output(pipeline.store, pipeline.calibration(files.CUTOFFS))
     cutoffs = parse_cutoffs(json.loads(resolved))
     return _rules(pipeline, cutoffs), _histograms(pipeline, cutoffs)
 
 
-def _rules(pipeline: Pipeline, cutoffs: Cutoffs) -> str:
+def _rules(pipeline: Pipeline, cutoffs: Cutoffs) -> Values:
     counts = RuleCounts()
     for result in pipeline.all_results("selection"):
         found = result.notes[RULES]
@@ -73,16 +75,10 @@ def _rules(pipeline: Pipeline, cutoffs: Cutoffs) -> str:
         )
         for rule in pipeline.recipe.selection.rules
     ]
-    heads = ("rule", "signal", "asks for", "fails", "first to fail", "alone fails")
     resolved = [
         (name, key, cut.value) for name, by in cutoffs.items() for key, cut in sorted(by.items())
     ]
-    more = table(("cutoff", "of", "value"), resolved[:MOST_CUTOFFS]) if resolved else ""
-    return (
-        f"<p>Of {counted(counts.documents, 'document')}: how many each rule fails, "
-        "how many it is the first to fail (their reason), and how many it alone fails, which "
-        "would stay without it.</p>" + table(heads, rows) + more
-    )
+    return {"documents": counts.documents, "rules": rows, "cutoffs": resolved[:MOST_CUTOFFS]}
 
 
 def _asked(rule: Rule, cutoffs: Cutoffs) -> str:
@@ -98,11 +94,11 @@ def _asked(rule: Rule, cutoffs: Cutoffs) -> str:
     return words + where + of + (f"; {special} exceptions" if special > 0 else "")
 
 
-def _histograms(pipeline: Pipeline, cutoffs: Cutoffs) -> str:
+def _histograms(pipeline: Pipeline, cutoffs: Cutoffs) -> Values | None:
     numeric = [rule for rule in pipeline.recipe.selection.rules if rule.allowed is None]
     signals = list(dict.fromkeys(rule.signal for rule in numeric))
     if not signals:
-        return ""
+        return None
     columns, kept, total = _sampled(pipeline, signals)
     charts = []
     for signal in signals:
@@ -111,15 +107,9 @@ def _histograms(pipeline: Pipeline, cutoffs: Cutoffs) -> str:
             chart = _chart(columns, kept, signal, domains, asked)
             if chart is not None:
                 names = dict.fromkeys(one.rule for one in asked)
-                charts.append((signal, f"{', '.join(domains)}: {', '.join(names)}", chart))
-    some = f" Drawn from {columns.n:,} of {total:,} documents." if columns.n < total else ""
-    return (
-        "<p>Documents by the value of each signal that a "
-        'rule looks at, <span class="up">kept</span> by all rules upward and '
-        '<span class="down">dropped</span> by some rule downward, on a logarithmic scale. '
-        "Dashed: thresholds; pale ones hold for one language. Values beyond the ends are "
-        f"counted in the outermost bars.{escape(some)}</p>" + small_multiples(charts)
-    )
+                line = f"{', '.join(domains)}: {', '.join(names)}"
+                charts.append({"signal": signal, "line": line, **chart})
+    return {"histograms": charts, "looked_at": columns.n, "documents": total}
 
 
 def _sampled(pipeline: Pipeline, signals: list[str]) -> tuple[Columns, Mask, int]:
@@ -176,7 +166,7 @@ def _languages_of(rule: Rule, cutoffs: Cutoffs) -> set[str]:
 
 def _chart(
     columns: Columns, kept: Mask, signal: str, domains: tuple[str, ...], asked: tuple[Asked, ...]
-) -> str | None:
+) -> Values | None:
     here = columns.in_domains(domains) & ~np.isnan(columns.numbers(signal))
     values = columns.numbers(signal)[here].astype(np.float64)
     if not values.size:
@@ -192,12 +182,12 @@ def _chart(
     bins = axis.bins(values)
     counts = [np.bincount(bins[mask], minlength=BINS) for mask in (kept[here], ~kept[here])]
     marks = [Mark(axis.place(end), _number(end), strong) for end, strong in bounds]
-    return mirrored_histogram(
-        counts[0].tolist(),
-        counts[1].tolist(),
-        marks,
-        (_number(axis.low), _number(axis.high) + (" (log)" if axis.is_log else "")),
-    )
+    return {
+        "kept": counts[0].tolist(),
+        "dropped": counts[1].tolist(),
+        "marks": marks,
+        "ends": (_number(axis.low), _number(axis.high) + (" (log)" if axis.is_log else "")),
+    }
 
 
 class _Axis:

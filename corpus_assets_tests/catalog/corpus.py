@@ -46,7 +46,11 @@ SEQ_LEN = 48
 SNAPSHOTS = ("WEB-2024-10", "WEB-2024-18")
 PREFERENCE = "header Content-Usage: train-ai=y"
 SIGNALS = pa.schema(
-    [("doc_id", schemas.DOC_ID), ("n_words", pa.int32()), ("mean_word_length", pa.float32())]
+    [
+        *schemas.SIGNALS,
+        ("n_words", pa.int32()),
+        ("mean_word_length", pa.float32()),
+    ]
 )
 WORDS = [
     "river",
@@ -271,7 +275,7 @@ def _part_tables(docs: list[Doc]) -> Tables:
     texts = [doc for doc in docs if doc.text is not None]
     kept = [doc for doc in docs if doc.kept]
     return {
-        "documents": pa.Table.from_pylist(
+        "records": pa.Table.from_pylist(
             [
                 {
                     "doc_id": doc.doc_id,
@@ -321,6 +325,7 @@ def _part_tables(docs: list[Doc]) -> Tables:
             [
                 {
                     "doc_id": doc.doc_id,
+                    "n_chars": len(doc.text or ""),
                     "n_words": len((doc.text or "").split()),
                     "mean_word_length": 4.5,
                 }
@@ -346,7 +351,7 @@ def _part_tables(docs: list[Doc]) -> Tables:
             ],
             schemas.BENCHMARK_HITS,
         ),
-        "texts": pa.Table.from_pylist(
+        "documents": pa.Table.from_pylist(
             [
                 {
                     "doc_id": doc.doc_id,

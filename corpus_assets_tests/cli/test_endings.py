@@ -98,7 +98,7 @@ def test_a_home_that_cannot_be_written_can_be_read(built: Path, tmp_path: Path) 
             ("find", "--url", URL),
             ("takedown", "list"),
             ("verify", "small-1"),
-            ("sql", "SELECT count(*) FROM documents"),
+            ("sql", "SELECT count(*) FROM records"),
         ):
             done = _catalog(home, *arguments)
             assert done.returncode == 0, done.stderr

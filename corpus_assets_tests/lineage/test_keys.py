@@ -23,8 +23,8 @@ from corpus_assets.core.schemas import CLUSTER_MEMBERS, DOCUMENTS, RECORDS, SPAN
 from corpus_assets.lineage.keys import KINDS, columns_of, make_keys
 
 TABLES = {
-    "documents": RECORDS,
-    "texts": DOCUMENTS,
+    "records": RECORDS,
+    "documents": DOCUMENTS,
     "cluster_members": CLUSTER_MEMBERS,
     "spans": SPANS,
 }
@@ -63,7 +63,7 @@ def test_records_are_found_over_all_parts_of_a_run() -> None:
     chance = random.Random(1)
     first = records(["http://a.example/1", None, "http://b.example:81/"], chance)
     second = records(["http://a.example/1"], chance)
-    made = make_keys("documents", [(4, first), (5, second.slice(0, 0)), (6, second)])
+    made = make_keys("records", [(4, first), (5, second.slice(0, 0)), (6, second)])
     assert set(made) == {DOCUMENT_IDS, URL_KEYS, HOSTS}
     ids = [*first["doc_id"].to_pylist(), *second["doc_id"].to_pylist()]
     assert entries(made[DOCUMENT_IDS]) == sorted((id_key(d), n) for n, d in enumerate(ids))
@@ -92,7 +92,7 @@ def test_texts_say_how_many_were_made_from_others() -> None:
         return pa.Table.from_pylist(rows, DOCUMENTS)
 
     units = [(0, table([None, []])), (1, table([["x"], None, ["y", "z"]])), (2, table([]))]
-    data = make_keys("texts", units)[TEXT_IDS]
+    data = make_keys("documents", units)[TEXT_IDS]
     assert parse_header(data, "x").derived == (0, 2, 0)
 
 
@@ -107,7 +107,7 @@ def test_the_same_tables_give_the_same_bytes_however_they_are_cut() -> None:
     chance = random.Random(3)
     whole = records([f"http://h{i % 5}.example/{i}" for i in range(900)], chance)
     pieces = pa.concat_tables([whole.slice(0, 1), whole.slice(1, 500), whole.slice(501)])
-    assert make_keys("documents", [(0, whole)]) == make_keys("documents", [(0, pieces)])
+    assert make_keys("records", [(0, whole)]) == make_keys("records", [(0, pieces)])
 
 
 def test_spans_are_known_by_the_names_of_their_shards() -> None:

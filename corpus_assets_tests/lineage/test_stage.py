@@ -45,8 +45,8 @@ class Changed(Pipeline):
 @pytest.mark.parametrize(
     ("node", "file", "table"),
     [
-        ("documents", "records.parquet", "documents"),
-        ("documents", "documents.parquet", "texts"),
+        ("documents", "records.parquet", "records"),
+        ("documents", "documents.parquet", "documents"),
         ("clusters", "members-", "cluster_members"),
         ("shards", ".spans.", "spans"),
     ],
@@ -86,7 +86,7 @@ def test_runs_have_a_fixed_number_of_parts(
         for units, runs in ((1, parts), (64, 1)):
             monkeypatch.setattr(lineage_keys, "UNITS_PER_RUN", units)
             tasks = plan_lineage_keys(session.pipeline, snapshot)
-            mine = [task for task in tasks if task.settings["table"] == "texts"]
+            mine = [task for task in tasks if task.settings["table"] == "documents"]
             assert len(mine) == runs
             assert [n for task in mine for n in task.settings["units"]] == list(range(parts))
 
@@ -99,7 +99,7 @@ def test_keys_go_with_the_files_they_find(small_build: Place) -> None:
         named = {row.path for row in session.registry.lineage_files(VERSION)}
         lost = {
             row.path
-            for row in session.registry.lineage_files(VERSION, "documents")
+            for row in session.registry.lineage_files(VERSION, "records")
             if row.snapshot == session.pipeline.recipe.snapshots[0] and row.part == 0
         }
     assert not [row for row in dead_artifacts(artifacts, named) if row.stage == "lineage_keys"]

@@ -229,7 +229,7 @@ def test_a_takedown_refuses_what_is_not_as_it_was_published(place: Place, what: 
     "statement",
     [
         "UPDATE versions SET lock_digest = (SELECT digest FROM locks), recipe_digest = 'x'",
-        "UPDATE version_lineage SET part = part + 1 WHERE table_name = 'texts'",
+        "UPDATE version_lineage SET part = part + 1 WHERE table_name = 'documents'",
         "UPDATE artifacts SET content_hash = fingerprint WHERE stage = 'signals'",
         "UPDATE artifact_outputs SET path = 'versions/small-t/manifest.json' WHERE rows = 0",
     ],

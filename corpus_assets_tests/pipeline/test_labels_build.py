@@ -59,7 +59,7 @@ def test_a_rule_drops_by_the_label_of_the_source(place: Path) -> None:
             f"JOIN {tables.scan('decisions')} AS d USING (doc_id)"
         ).fetchall()
         labels = tables.connection.execute(
-            f"SELECT labels.topic, count(*) FROM {tables.scan('texts')} GROUP BY ALL ORDER BY ALL"
+            f"SELECT labels.topic, count(*) FROM {tables.scan('documents')} GROUP BY ALL ORDER BY ALL"
         ).fetchall()
     assert len(fates) == 36
     for topic, edu, reason in fates:
@@ -170,7 +170,7 @@ def test_labels_of_one_source_are_learned_for_the_others(
     with Lineage(Registry(opened.catalog_url), CatalogStore(opened.store_url), "v") as tables:
         found = tables.connection.execute(
             f"SELECT s.topic, s.given, t.text FROM {tables.scan('signals')} AS s "
-            f"JOIN {tables.scan('texts')} AS t USING (doc_id)"
+            f"JOIN {tables.scan('documents')} AS t USING (doc_id)"
         ).fetchall()
     assert len(found) == 36
     assert sum(topic == ("law" if "court" in text or "judge" in text else "food")

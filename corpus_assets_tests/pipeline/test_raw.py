@@ -61,7 +61,7 @@ def test_a_line_of_json_comes_back_as_it_was(
         small_build,
         capsys,
         "sql",
-        "SELECT doc_id, \"offset\" FROM documents WHERE source = 'books'",
+        "SELECT doc_id, \"offset\" FROM records WHERE source = 'books'",
     )
     for doc_id, number in ids["rows"]:
         told = answer(small_build, capsys, "raw", doc_id)

@@ -267,7 +267,7 @@ def test_what_the_ledger_keeps_of_a_taken_down_record_is_its_place_and_keys(
     target = next(d for d in all_documents(base) if d["kept"] and d["host"])
     home = take_out(base, tmp_path, [[("url_key", target["url_key"])]])
     registry = Registry(Home.resolve(str(home)).catalog_url)
-    paths = [str(home / "store" / row.path) for row in registry.lineage_files(AFTER, "documents")]
+    paths = [str(home / "store" / row.path) for row in registry.lineage_files(AFTER, "records")]
     rows = duckdb.sql(
         "select url, content_type, detail, reason from read_parquet(?) where url_key = ?",
         params=[paths, target["url_key"]],

@@ -100,7 +100,7 @@ def registry_of(home: Path) -> Registry:
     return Registry(Home.resolve(str(home)).catalog_url)
 
 
-def documents(home: Path, version: str, table: str = "texts") -> dict[str, dict[str, Any]]:
+def documents(home: Path, version: str, table: str = "documents") -> dict[str, dict[str, Any]]:
     """Rows of a version's documents, by id."""
     rows = [
         row
@@ -174,7 +174,7 @@ def test_a_text_of_one_version_takes_its_documents_out_of_all(
     assert outcome is not None
     assert {c.before for c in outcome.changes} == set(ENGINES)
     for version in ENGINES:
-        for table in ("texts", "final_text", "spans"):
+        for table in ("documents", "final_text", "spans"):
             assert gone.isdisjoint(documents(home, f"{version}.td1", table))
     registry = registry_of(home)
     assert [row.status for row in registry.takedowns()] == ["done"]

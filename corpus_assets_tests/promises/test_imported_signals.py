@@ -136,7 +136,7 @@ def live_texts(home: Path, version: str) -> list[dict[str, Any]]:
     registry = Registry(Home.resolve(str(home)).catalog_url)
     return [
         row
-        for file in registry.lineage_files(version, "texts")
+        for file in registry.lineage_files(version, "documents")
         for row in pq.read_table(home / "store" / file.path).to_pylist()
     ]
 

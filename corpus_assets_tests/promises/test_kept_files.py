@@ -126,6 +126,10 @@ def _make_recipe(data: Path, folder: Path) -> Path:
     ]
     rule = {"name": "rude", "signal": "bad_words", "max": 0, "domains": ["web"]}
     recipe["selection"]["rules"].append(rule)
+    _write(folder / "panels/kinds.sql", b"-- Kinds of content\nFROM records SELECT content_type, "
+           b"count(*) AS records GROUP BY ALL ORDER BY ALL")  # fmt: skip
+    _write(folder / "panels/kinds.html", b"<p>{{ rows | length }} kinds</p>")
+    recipe["panels"] = ["panels/*"]
     recipe["clean_text"]["text_hashes"] = [
         {"path": "hashes/*.txt"},
         {"path": "hashes/one.txt", "form": "normalized"},

@@ -93,7 +93,7 @@ def find_doc(home: Path) -> str:
     registry = Registry(f"sqlite:///{home}/catalog.db", home=home)
     with Lineage(registry, Store(home / "store"), VERSION) as lineage:
         row = lineage.query(
-            f"SELECT doc_id FROM {lineage.scan('documents')} WHERE reason IS NULL LIMIT 1"
+            f"SELECT doc_id FROM {lineage.scan('records')} WHERE reason IS NULL LIMIT 1"
         )[0]
     return str(row["doc_id"].hex())
 

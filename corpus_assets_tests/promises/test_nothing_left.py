@@ -124,7 +124,7 @@ def _judge_everything(registry: Registry, store: CatalogStore) -> None:
     """Judge every record of the version, and quote those of the host."""
     names = {f"http://{HOST}/{address}": name for name, (address, _) in _pages().items()}
     with Lineage(registry, store, "small-1") as lineage:
-        records = lineage.query(f"SELECT * FROM {lineage.scan('documents')}")
+        records = lineage.query(f"SELECT * FROM {lineage.scan('records')}")
         for row in records:
             place = {name: str(row[name]) for name in ("snapshot", "part", "offset")}
             place["doc_id"] = row["doc_id"].hex()

@@ -98,7 +98,7 @@ def test_a_traced_record_can_be_read_again_from_its_source_file(
     lineage: Lineage, demo_home: Path
 ) -> None:
     rows = lineage.query(
-        f'SELECT doc_id, url, file, snapshot, "offset", length FROM {lineage.scan("documents")} '
+        f'SELECT doc_id, url, file, snapshot, "offset", length FROM {lineage.scan("records")} '
         "WHERE reason IS NULL AND snapshot LIKE 'CC-DEMO%' ORDER BY doc_id LIMIT 40"
     )
     assert len(rows) == 40
@@ -115,7 +115,7 @@ def test_every_kept_document_is_found_by_its_url_and_leads_back_to_its_spans(
 ) -> None:
     rows = lineage.query(
         f"SELECT d.doc_id, r.url FROM {lineage.scan('decisions')} d "
-        f"JOIN {lineage.scan('documents')} r USING (doc_id) "
+        f"JOIN {lineage.scan('records')} r USING (doc_id) "
         "WHERE d.kept AND r.url IS NOT NULL ORDER BY d.doc_id"
     )
     draw = random.Random(5)

@@ -95,7 +95,7 @@ def test_the_page_says_first_what_became_of_the_request() -> None:
 def test_what_people_wrote_cannot_become_markup() -> None:
     page = _page()
     assert "https://example.com/a?&lt;b&gt;&amp;c" in page
-    assert "mine &amp; &lt;i&gt;nobody&#x27;s&lt;/i&gt;" in page
+    assert "mine &amp; &lt;i&gt;nobody&#39;s&lt;/i&gt;" in page
 
 
 def test_copies_that_are_left_are_said_at_the_top() -> None:

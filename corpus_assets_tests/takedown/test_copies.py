@@ -81,7 +81,7 @@ class Bench:
 
     def doc_id(self) -> str:
         with Lineage(self.registry, self.catalog, "small-1") as lineage:
-            scan = lineage.scan("documents")
+            scan = lineage.scan("records")
             (row,) = lineage.query(f"SELECT doc_id FROM {scan} WHERE url = ?", [URL])
         return bytes(row["doc_id"]).hex()
 
@@ -194,7 +194,7 @@ def test_a_note_that_quotes_the_text_is_named_by_its_row_and_nobody_is_told_to_d
 
     def judge(version: str, why: str) -> None:
         with Lineage(bench.registry, bench.catalog, version) as lineage:
-            scan = lineage.scan("documents")
+            scan = lineage.scan("records")
             (row,) = lineage.query(
                 f'SELECT doc_id, snapshot, part, "offset" FROM {scan} WHERE url = ?',
                 ["http://site-1.example.org/article"],

@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +16,15 @@ from catalog.figures import counted, wilson
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from corpus_assets.core.home import Home
-from corpus_assets.versions import fates
-from corpus_assets.versions.pages import FATES
+from corpus_assets.versions import outcomes
+from corpus_assets.versions.panel import Panel
+from corpus_assets.versions.report import OUTCOMES
+from corpus_assets.versions.report_tables import ReportTables
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.registry_states import add_orders
 
 Table = list[list[Any]]
+STAGES = list(OUTCOMES)[1:]
 
 
 def report_of(place: Place, version: str = VERSION) -> str:
@@ -48,8 +52,8 @@ class Report:
         ]  # fmt: skip
 
     def bars(self, section: str) -> dict[str, str]:
-        body = re.findall(r'<dl class="bars">(.*?)</dl>', self.sections[section])[-1]
-        pairs = re.findall(r"<dt>(.*?)</dt><dd>.*?<span>(.*?)</span>", body)
+        body = re.findall(r'<dl class="bars">(.*?)</dl>', self.sections[section], re.DOTALL)[-1]
+        pairs = re.findall(r'<dt>(.*?)</dt>.*?"said">(.*?)</dd>', body)
         return {html.unescape(label): text for label, text in pairs}
 
     def groups(
@@ -57,10 +61,12 @@ class Report:
     ) -> dict[str, tuple[int, int, list[float]]]:
         """Kept, of how many, and the widths of all pieces in percent."""
         section = self.sections[section].partition(heading)[2].partition("<h3>")[0]
-        rows = re.findall(r'<dt>(.*?)</dt><dd>(.*?)<u .*?"said">([\d,]+) of ([\d,]+): <b>', section)
+        rows = re.findall(
+            r'<dt>(.*?)</dt><dd>(.*?)<line .*?"said">([\d,]+) of ([\d,]+): <b>', section
+        )
         return {
             html.unescape(name): (
-                value(kept), value(total), [float(w) for w in re.findall(r"width:([\d.]+)", pieces)]
+                value(kept), value(total), [float(w) for w in re.findall(r'<rect .*?width="([\d.]+)', pieces)]
             )
             for name, pieces, kept, total in rows
         }  # fmt: skip
@@ -75,7 +81,7 @@ def report(small_build: Place) -> Report:
 def tables(small_build: Place) -> Iterator[Lineage]:
     home = Home.resolve(str(small_build.home))
     with Lineage(Registry(home.catalog_url), Store(home.store_url), VERSION) as lineage:
-        for name in ("decisions", "documents", "signals", "spans", "final_text", "cluster_members",
+        for name in ("decisions", "records", "signals", "spans", "final_text", "cluster_members",
                      "benchmark_hits"):  # fmt: skip
             lineage.connection.execute(f"CREATE TEMP TABLE {name} AS FROM {lineage.scan(name)}")
         lineage.connection.execute(
@@ -84,8 +90,8 @@ def tables(small_build: Place) -> Iterator[Lineage]:
             "GROUP BY doc_id) USING (doc_id) WHERE stage IS DISTINCT FROM 'documents'"
         )
         lineage.connection.execute(
-            "CREATE TEMP VIEW records AS SELECT * FROM decisions JOIN documents "
-            'USING (doc_id, snapshot, part, "offset") WHERE documents.reason '
+            "CREATE TEMP VIEW delivered AS SELECT * FROM decisions JOIN records "
+            'USING (doc_id, snapshot, part, "offset") WHERE records.reason '
             "IS DISTINCT FROM 'suppressed'"
         )
         yield lineage
@@ -106,7 +112,7 @@ def test_the_funnel_and_the_snapshots(report: Report, tables: Lineage) -> None:
     (shown,) = report.tables("Funnel")
     assert sorted(row[:3] for row in shown) == sorted(counted)
     left, entered = ask(tables, "SELECT count(*) FROM decisions")[0][0], {}
-    for stage, _ in FATES[1:]:
+    for stage in STAGES:
         entered[stage] = left
         left -= sum(n for where, _, n in counted if where == stage)
         assert report.bars("Funnel")[stage].startswith(f"{left:,} (")
@@ -122,18 +128,19 @@ def test_the_funnel_and_the_snapshots(report: Report, tables: Lineage) -> None:
     ("heading", "group", "table"),
     [
         ("By language", "coalesce(language, 'unknown')", "measured"),
-        ("By source", "source", "records"),
+        ("By source", "source", "delivered"),
         ("By length", "floor(log2(n_chars))", "measured"),
     ],
 )
 def test_kept_beside_dropped(
     report: Report, tables: Lineage, heading: str, group: str, table: str
 ) -> None:
-    pieces = ", ".join(f"count(*) FILTER (stage = '{name}')" for name, _ in FATES[1:])
+    pieces = ", ".join(f"count(*) FILTER (stage = '{name}')" for name in STAGES)
     rows = ask(tables, f"SELECT {group}, count(*), count(*) FILTER (kept), {pieces} FROM {table} "
                        "GROUP BY ALL")  # fmt: skip
     rows.append(["all", *(sum(row[i] for row in rows) for i in range(1, len(rows[0])))])
-    lengths = fates.length_names()
+    between = [f"{1 << p:,} to {(2 << p) - 1:,}" for p in range(7, 20)]
+    lengths = ["under 128", *between, "1,048,576 and more"]
     shown = report.groups(heading)
     wanted = {
         lengths[min(max(int(name) - 6, 0), 14)] if isinstance(name, float) else name:
@@ -171,27 +178,27 @@ def test_tokens_by_language_and_lengths(
 def test_hosts_licences_and_opt_outs(report: Report, tables: Lineage) -> None:
     hosts = ask(
         tables,
-        "SELECT host, count(*) AS n, count(*) FILTER (records.kept) AS kept, "
-        "coalesce(sum(n_chars) FILTER (records.kept), 0)::BIGINT FROM records LEFT JOIN "
+        "SELECT host, count(*) AS n, count(*) FILTER (delivered.kept) AS kept, "
+        "coalesce(sum(n_chars) FILTER (delivered.kept), 0)::BIGINT FROM delivered LEFT JOIN "
         "(SELECT DISTINCT doc_id, n_chars FROM measured) USING (doc_id) WHERE host IS NOT NULL "
         "GROUP BY ALL HAVING kept > 0 ORDER BY kept DESC, host",
     )
     (shown,) = report.tables("Hosts")
-    assert shown == [[h, n, k, percent(k, n), chars] for h, n, k, chars in hosts[: fates.TOP_HOSTS]]
+    assert shown == [[h, n, k, percent(k, n), chars] for h, n, k, chars in hosts[:20]]
     assert f"of {len(hosts)} that have any" in report.sections["Hosts"]
     assert report.bars("Hosts") == {
-        h: f"{k:,} ({percent(k, n)} of {n:,})" for h, n, k, _ in hosts[: fates.TOP_HOSTS]
+        h: f"{k:,} ({percent(k, n)} of {n:,})" for h, n, k, _ in hosts[:20]
     }
     section = "Licences and opt-outs"
     for column, heading, table in zip(
         ("licence", "preference"), ("Licences", "Opt-outs"), report.tables(section), strict=True
     ):
         drawn = report.groups(f"<h3>{heading}", section)
-        whole = ask(tables, f"SELECT {column}, count(*) FILTER (kept), count(*) FROM records "
+        whole = ask(tables, f"SELECT {column}, count(*) FILTER (kept), count(*) FROM delivered "
                             "GROUP BY ALL")  # fmt: skip
         assert {name: drawn[name][:2] for name, *_ in whole} == {n: (k, of) for n, k, of in whole}
         rows = ask(tables, f"SELECT source, {column}, count(*), count(*) FILTER (kept) "
-                           "FROM records GROUP BY ALL")  # fmt: skip
+                           "FROM delivered GROUP BY ALL")  # fmt: skip
         assert sorted(row[:5] for row in table) == sorted(
             [*row, percent(row[3], row[2])] for row in rows
         )
@@ -201,7 +208,7 @@ def test_duplicates_by_kind_and_across_snapshots(report: Report, tables: Lineage
     rows = ask(
         tables,
         "SELECT m.kind, m.snapshot, k.snapshot AS kept_in, count(*) FROM cluster_members AS m JOIN "
-        "(SELECT DISTINCT doc_id, snapshot FROM documents WHERE reason IS NULL) AS k "
+        "(SELECT DISTINCT doc_id, snapshot FROM records WHERE reason IS NULL) AS k "
         "ON m.kept_doc_id = k.doc_id WHERE NOT m.kept GROUP BY ALL",
     )
     by_kind, across = report.tables("Duplicates")
@@ -270,20 +277,25 @@ def test_a_host_that_was_taken_down_is_not_in_the_report_after_it(place: Place) 
     assert ["documents", "suppressed", 1] in [row[:3] for row in after.tables("Funnel")[0]]
 
 
-def test_labels_of_too_many_values_are_no_groups() -> None:
-    counted = fates.Counted()
-    for i in range(fates.MOST_GROUPS + 5):
-        counted.add("label title", f"title {i}", "kept", 1)
-        counted.add("language", "en", "kept", 1)
-    assert counted.crowded == {"label title"}
-    assert counted.by["label title"] == {}
-    assert counted.by["language"]["en"]["kept"] == fates.MOST_GROUPS + 5
+def test_labels_of_too_many_values_are_no_groups(tmp_path: Path) -> None:
+    many = outcomes.MOST_GROUPS + 5
+    panel = Panel(
+        "made",
+        "",
+        "",
+        "SELECT 'books' AS source, 'title ' || i AS name, 'kept' AS outcome, NULL AS reason, "
+        f"1 AS records FROM range({many}) AS t(i) UNION ALL "
+        "SELECT 'web', 'en', 'selection', 'short', 7 UNION ALL SELECT 'web', 'en', 'kept', NULL, 2",
+    )
+    with ReportTables(Store(tmp_path), [], "v") as tables:
+        found = outcomes.count_outcomes(tables, panel)
+    assert found == {"books": None, "web": {"en": {"kept": 2, "selection/short": 7}}}
 
 
 def test_groups_beyond_the_largest_are_counted_as_one() -> None:
     sizes = {"a": 9, "b": 5, "c": 3, "d": 1}
     found = {name: Counter({"kept": n, "selection/x": 1}) for name, n in sizes.items()}
-    whole, groups = fates.shares(found, 2, "others")
+    whole, groups = outcomes.shares(found, 2, "others")
     assert (whole.kept, whole.records) == (18, 22)
     assert {one.group: (one.kept, one.records) for one in groups} == {
         "a": (9, 10), "b": (5, 6), "2 others": (4, 6)

@@ -9,8 +9,8 @@ import fsspec
 import pytest
 
 from catalog.ask.documents import find_host, find_text, find_url, history, resolve_doc_id
-from catalog.db.rows import LINEAGE_TABLES
 from catalog.errors import AmbiguousName, CatalogError, StoreFileError, UnknownName
+from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.formats.store import Store
 from catalog.lineage.lookups import spans_of
 from catalog.lineage.tables import Lineage
@@ -157,7 +157,7 @@ def test_a_passage_is_searched_in_the_final_texts_and_that_is_said(
 
 def test_an_id_is_compared_inside_the_parquet_reader(lineage: Lineage, corpus: Corpus) -> None:
     doc = corpus.kept()[0]
-    scan = lineage.scan("documents")
+    scan = lineage.scan("records")
     plan = lineage.query(f"EXPLAIN SELECT url FROM {scan} WHERE doc_id = ?", [doc.doc_id])
     reader = str(plan).partition("READ_PARQUET")[2]
     assert "Filters" in reader
@@ -216,7 +216,7 @@ def test_a_remote_store_gives_the_same_answers(
 
 def test_a_missing_lineage_file_points_to_verify(tmp_path_factory: pytest.TempPathFactory) -> None:
     own = build(tmp_path_factory.mktemp("missing"))
-    path = own.registry.lineage_files("v1", "documents")[0].path
+    path = own.registry.lineage_files("v1", "records")[0].path
     (own.home / "store" / path).unlink()
     with (
         Lineage(own.registry, own.store, "v1") as tables,

@@ -13,8 +13,9 @@ import pytest
 from catalog.ask.sql import run_query
 from catalog.cli import commands as cli
 from catalog.db.registry import Registry
-from catalog.db.rows import LINEAGE_TABLES, GateRow, LockRow, RecipeRow, VersionRow
+from catalog.db.rows import GateRow, LockRow, RecipeRow, VersionRow
 from catalog.errors import QueryRefused
+from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from corpus_assets_tests.catalog.corpus import Corpus, Doc, build
@@ -44,7 +45,7 @@ def test_lineage_and_registry_are_one_database(corpus: Corpus) -> None:
     assert ask(corpus, "WITH a AS (SELECT * FROM versions) SELECT name FROM a")[0] == ["v1"]
     tables = {row[0] for row in ask(corpus, "SHOW TABLES")}
     assert {*LINEAGE_TABLES, "artifacts", "version_shards", "leases"} <= tables
-    assert ["doc_id", "VARCHAR"] in [row[:2] for row in ask(corpus, "DESCRIBE documents")]
+    assert ["doc_id", "VARCHAR"] in [row[:2] for row in ask(corpus, "DESCRIBE records")]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,10 @@ def test_lineage_and_registry_are_one_database(corpus: Corpus) -> None:
         ("SELECT 1", set()),
         ("SHOW TABLES", set()),
         ("SELECT count(*) FROM versions", set()),
-        ('SELECT count(*) FROM "Documents" JOIN raw.texts USING (doc_id)', {"documents", "texts"}),
+        (
+            'SELECT count(*) FROM "Records" JOIN raw.documents USING (doc_id)',
+            {"records", "documents"},
+        ),
         ("FROM cluster_members", {"cluster_members", "decisions"}),
         ("SELECT count(*) FROM information_schema.columns", set(LINEAGE_TABLES)),
     ],
@@ -76,8 +80,8 @@ def test_a_query_opens_the_files_of_the_tables_it_names(
 def test_ids_are_hex_for_people_and_bytes_for_speed(corpus: Corpus) -> None:
     doc = corpus.kept()[3]
     name = doc.doc_id.hex()
-    by_hex = ask(corpus, f"SELECT url FROM documents WHERE doc_id = '{name}'")
-    by_bytes = ask(corpus, f"SELECT url FROM raw.documents WHERE doc_id = unhex('{name}')")
+    by_hex = ask(corpus, f"SELECT url FROM records WHERE doc_id = '{name}'")
+    by_bytes = ask(corpus, f"SELECT url FROM raw.records WHERE doc_id = unhex('{name}')")
     assert by_hex == by_bytes == [[doc.url]]
 
 
@@ -100,7 +104,7 @@ def test_a_cluster_lists_the_kept_document_of_an_earlier_snapshot(tmp_path: Path
         return {"cluster_members": table.from_pylist(rows, table.schema)}
 
     corpus = build(tmp_path, docs=docs, tamper=join)
-    members = "FROM cluster_members m JOIN documents d ON d.doc_id = m.doc_id"
+    members = "FROM cluster_members m JOIN records d ON d.doc_id = m.doc_id"
     assert ask(corpus, f"SELECT d.url, m.snapshot, m.kind {members} WHERE m.kept") == [
         ["http://a.example/", "A", "first"]
     ]
@@ -116,7 +120,7 @@ def test_the_help_of_sql_gives_queries_that_join_on_the_key(corpus: Corpus) -> N
     assert {row[0] for row in ask(corpus, query[1])} >= {doc.url for doc in dropped}
 
 
-def test_spans_know_their_shard_and_texts_their_part(corpus: Corpus) -> None:
+def test_spans_know_their_shard_and_final_texts_their_part(corpus: Corpus) -> None:
     rows = ask(
         corpus,
         "SELECT v.group_id || '/' || v.shard, v.tokens, sum(s.length) FROM spans s "
@@ -223,7 +227,7 @@ def test_a_remote_store_is_queried_under_the_same_rules(corpus: Corpus) -> None:
     memory.put(str(corpus.home / "store"), bucket, recursive=True)
     memory.pipe(f"{bucket}/other.csv", b"a\n1\n")
     remote = dataclasses.replace(corpus, store=Store(f"memory:/{bucket}"))
-    query = "SELECT count(*) FROM texts JOIN spans USING (doc_id)"
+    query = "SELECT count(*) FROM documents JOIN spans USING (doc_id)"
     assert ask(remote, query) == ask(corpus, query)
     with pytest.raises(QueryRefused):
         ask(remote, f"SELECT * FROM 'memory:/{bucket}/other.csv'")

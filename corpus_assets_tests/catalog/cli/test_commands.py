@@ -131,7 +131,7 @@ def test_what_was_said_about_training_is_shown_and_counted(corpus: Corpus) -> No
     kept = corpus.kept()[0]
     text = run(corpus, "lineage", kept.doc_id.hex()).stdout
     assert f"allow ({PREFERENCE})" in " ".join(text.split())
-    query = "SELECT preference, count(*) AS n FROM documents GROUP BY ALL ORDER BY ALL"
+    query = "SELECT preference, count(*) AS n FROM records GROUP BY ALL ORDER BY ALL"
     silent = len(corpus.docs) - len(corpus.kept())
     expected = [["allow", len(corpus.kept())], ["unknown", silent]]
     assert run_json(corpus, "sql", query)["rows"] == expected
@@ -194,9 +194,9 @@ def test_sql_answers_as_table_and_as_json(corpus: Corpus) -> None:
     query = "SELECT kept, count(*) AS n FROM decisions GROUP BY kept ORDER BY kept"
     assert run(corpus, "sql", query).stdout == "kept  n\nno    8\nyes   20\n"
     assert run_json(corpus, "sql", query)["rows"] == [[False, 8], [True, 20]]
-    cut = run(corpus, "sql", "SELECT * FROM documents", "--limit", "1")
+    cut = run(corpus, "sql", "SELECT * FROM records", "--limit", "1")
     assert "output cut to 1 row (see --limit)" in cut.stderr
-    raw = run_json(corpus, "sql", "SELECT doc_id, 'nan'::DOUBLE AS x FROM raw.documents LIMIT 1")
+    raw = run_json(corpus, "sql", "SELECT doc_id, 'nan'::DOUBLE AS x FROM raw.records LIMIT 1")
     assert len(raw["rows"][0][0]) == 32
     assert raw["rows"][0][1] is None
 
@@ -278,7 +278,7 @@ def test_the_command_runs_as_a_process_and_stops_quietly_when_its_reader_does(
     corpus: Corpus,
 ) -> None:
     command = [sys.executable, "-c", "from catalog.cli.commands import main; main()"]
-    asked = [*command, "sql", "SELECT doc_id FROM documents", "--home", str(corpus.home)]
+    asked = [*command, "sql", "SELECT doc_id FROM records", "--home", str(corpus.home)]
     done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == 1 + len(corpus.docs)
@@ -291,7 +291,7 @@ def test_the_command_runs_as_a_process_and_stops_quietly_when_its_reader_does(
     )
     assert failing.returncode == 2
     assert failing.stderr.startswith("catalog: error: there is no version 'v9'")
-    endless = "SELECT doc_id, i FROM documents, range(2000) AS t(i)"
+    endless = "SELECT doc_id, i FROM records, range(2000) AS t(i)"
     with subprocess.Popen(
         [*command, "sql", endless, "--limit", "50000", "--home", str(corpus.home)],
         stdout=subprocess.PIPE,

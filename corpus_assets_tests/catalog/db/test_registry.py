@@ -215,7 +215,7 @@ def test_a_version_is_published_whole(registry: Registry) -> None:
     spans = LineageRow(
         "spans", "S1", "artifacts/s.parquet", "aa", 3, shard="S1/web/high/shard_00000"
     )
-    texts = LineageRow("texts", "S1", "artifacts/t.parquet", "bb", 3, part=0)
+    texts = LineageRow("documents", "S1", "artifacts/t.parquet", "bb", 3, part=0)
     assert ready(registry).publish_version(version(), [shard()], [spans, texts], gates=[])
     assert dataclasses.replace(registry.version("v1"), created_at="") == version()
     assert registry.version_shards("v1") == [shard()]
@@ -264,7 +264,7 @@ def test_a_publication_that_fails_half_way_leaves_nothing(registry: Registry) ->
     twice = LineageRow("signals", "S1", "artifacts/x.parquet", "aa", 1, part=0)
     with pytest.raises(CatalogConflict, match="twice"):
         registry.publish_version(version(), [shard()], [twice, twice])
-    wrong = LineageRow("gossip", "S1", "artifacts/x.parquet", "aa", 1)
+    wrong = LineageRow("signals", "S1", "artifacts/x.parquet", None, 1)  # type: ignore[arg-type]
     with pytest.raises(CatalogConflict):
         registry.publish_version(version(), [shard()], [wrong])
     assert registry.versions() == []

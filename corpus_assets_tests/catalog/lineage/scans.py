@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from catalog.lineage.lookups import MEMBER
-from catalog.lineage.tables import Lineage, Row
+from catalog.lineage.scans import Row
+from catalog.lineage.tables import Lineage
 
 
 def doc_ids_between(lineage: Lineage, lowest: bytes, highest: bytes, limit: int) -> list[bytes]:
     rows = lineage.query(
-        f"SELECT DISTINCT doc_id FROM {lineage.scan('documents')} "
+        f"SELECT DISTINCT doc_id FROM {lineage.scan('records')} "
         "WHERE doc_id BETWEEN ? AND ? ORDER BY doc_id LIMIT ?",
         [lowest, highest, limit],
     )
@@ -18,7 +19,7 @@ def doc_ids_between(lineage: Lineage, lowest: bytes, highest: bytes, limit: int)
 
 def records_of(lineage: Lineage, doc_id: bytes) -> list[Row]:
     return lineage.query(
-        f'SELECT * FROM {lineage.scan("documents")} WHERE doc_id = ? ORDER BY part, "offset"',
+        f'SELECT * FROM {lineage.scan("records")} WHERE doc_id = ? ORDER BY part, "offset"',
         [doc_id],
     )
 
@@ -39,7 +40,7 @@ def records_by_host(lineage: Lineage, host_key: str, limit: int) -> tuple[int, l
 
 def doc_ids_of_text(lineage: Lineage, text_ids: Sequence[bytes]) -> list[bytes]:
     rows = lineage.query(
-        f"SELECT DISTINCT doc_id FROM {lineage.scan('texts')} "
+        f"SELECT DISTINCT doc_id FROM {lineage.scan('documents')} "
         "WHERE text_id IN (SELECT unnest(?::BLOB[])) ORDER BY doc_id",
         [list(text_ids)],
     )
@@ -82,7 +83,7 @@ def _records(
 ) -> tuple[int, list[Row]]:
     rows = lineage.query(
         'SELECT doc_id, snapshot, part, "offset", url, url_key, file '
-        f"FROM {lineage.scan('documents')} WHERE {condition} "
+        f"FROM {lineage.scan('records')} WHERE {condition} "
         'ORDER BY snapshot, part, "offset", doc_id',
         parameters,
     )

@@ -51,7 +51,7 @@ def documents() -> list[Doc]:
 def with_record_keys(tables: Tables) -> Tables:
     """The pages of long.example become records of a source without addresses."""
     changed = dict(tables)
-    for name in ("documents", "texts"):
+    for name in ("records", "documents"):
         if name in tables:
             rows = tables[name].to_pylist()
             for row in rows:
@@ -257,7 +257,7 @@ def test_verify_finds_keys_that_do_not_fit_their_tables(own: Corpus, kind: str) 
 def test_keys_of_another_version_are_noticed(own: Corpus) -> None:
     registry = own.registry
     files = [
-        dataclasses.replace(row, rows=row.rows + 1) if row.table_name == "documents" else row
+        dataclasses.replace(row, rows=row.rows + 1) if row.table_name == "records" else row
         for row in registry.lineage_files("v1")
     ]
     row = dataclasses.replace(registry.version("v1"), name="mixed", created_at="")

@@ -211,10 +211,10 @@ def test_a_document_shows_what_was_taken_out_and_no_personal_data(
     browser: Browser, small_build: Place
 ) -> None:
     answer = browser.get("/documents/" + id_of(small_build, "http://harbour.example.com/page-4"))
-    assert f'<del title="boilerplate_line">{FOOTER}' in html.unescape(answer.body)
+    assert f'<del data-kind="boilerplate line">{FOOTER}' in html.unescape(answer.body)
     assert prose("footer", 4).split("\n")[0] in answer.text
     personal = browser.get("/documents/" + id_of(small_build, "http://people.example.com/contact"))
-    assert '<ins title="email">' in personal.body
+    assert '<ins data-kind="email">' in personal.body
     assert EMAIL not in personal.body + html.unescape(personal.body)
     dropped = browser.get("/documents/" + id_of(small_build, "http://spam.example.com/win"))
     assert "dropped by selection" in dropped.text

@@ -162,15 +162,15 @@ def files_read(live: LiveLineage, table: str) -> int:
 
 def test_one_page_is_looked_for_in_its_own_files(corpus: Corpus) -> None:
     with LiveLineage(corpus.registry, corpus.store) as live:
-        assert files_read(live, "documents") == 4
+        assert files_read(live, "records") == 4
         matcher = Matcher(live)
         matcher.match([(url_target(ADDRESSES[1]), False)])
         assert len(matcher.documents()[0]) == 1
-        for table in ("documents", "spans", "texts", "signals"):
+        for table in ("records", "spans", "documents", "signals"):
             assert files_read(live, table) == 1, table
         assert files_read(live, "cluster_members") == 0
         matcher.match([(domain_target("example"), False)])
-        assert files_read(live, "documents") == 4
+        assert files_read(live, "records") == 4
 
 
 def test_descendants_bring_their_own_files(corpus: Corpus) -> None:
@@ -179,4 +179,4 @@ def test_descendants_bring_their_own_files(corpus: Corpus) -> None:
         matcher.match([(url_target(PAGE), False)])
         roles = [found.role for found in matcher.documents()[0]]
         assert sorted(roles) == ["descendant", "descendant", "matched", "matched"]
-        assert files_read(live, "documents") == 3
+        assert files_read(live, "records") == 3

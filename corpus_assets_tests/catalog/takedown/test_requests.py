@@ -439,15 +439,15 @@ def test_looking_again_finds_what_was_published_since(tmp_path: Path) -> None:
 
 def read_differently(tables: dict[str, Any]) -> dict[str, Any]:
     """Texts as another extractor gives them: all ids are others."""
-    if "texts" not in tables:
+    if "documents" not in tables:
         return tables
-    texts = tables["texts"]
+    texts = tables["documents"]
     other = [text_id(value.hex()) for value in texts["text_id"].to_pylist()]
     column = texts.schema.get_field_index("text_id")
     changed = texts.set_column(
         column, texts.field(column), pa.array(other, texts.field(column).type)
     )
-    return tables | {"texts": changed}
+    return tables | {"documents": changed}
 
 
 def test_a_text_of_one_version_names_its_documents_in_all_and_when_that_one_is_gone(

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from catalog.db.published import load_manifest
-from catalog.db.rows import LINEAGE_TABLES, ShardRow
+from catalog.db.rows import ShardRow
 from catalog.errors import StoreFileError
 from catalog.figures import counted
+from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.verify.shard_files import check_shard
 from catalog.verify.version import verify
 from corpus_assets.core.schemas import DECISIONS
@@ -155,7 +156,7 @@ def in_two_shards() -> Callable[[Tables], Tables]:
     ("tamper", "sentence"),
     [
         (lose_a_row("decisions"), "records without exactly one decision"),
-        (lose_a_row("documents"), "records without exactly one decision"),
+        (lose_a_row("records"), "records without exactly one decision"),
         (repeat_a_row("decisions"), "records without exactly one decision"),
         (rewrite("decisions", drop_silently), "dropped records without a stage or a reason"),
         (rewrite("decisions", unkeep), "documents in a shard but not kept"),

@@ -112,7 +112,7 @@ def test_a_format_in_one_file_is_built_and_its_originals_are_shown(
     assert corpus(["build", str(tmp_path / "verse.yaml"), *home, "--workers", "1"]) == 0
     capsys.readouterr()
     with pytest.raises(SystemExit) as done:
-        catalog(["sql", "SELECT doc_id, url_key FROM documents", "--json", *home])
+        catalog(["sql", "SELECT doc_id, url_key FROM records", "--json", *home])
     assert not done.value.code
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert len(rows) == len(stanzas)

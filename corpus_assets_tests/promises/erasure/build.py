@@ -157,7 +157,11 @@ def build(session: Session, name: str, with_report: bool = False) -> Built:
     pipeline, version = session.pipeline, make_version(session.pipeline, name)
     files = _files(pipeline, version)
     if with_report:
-        files["report.html"] = sha256_hex(render_report(pipeline, version.manifest).encode())
+        files["report.html"] = sha256_hex(
+            render_report(
+                pipeline, version.manifest, lineage_rows(pipeline, version.manifest)
+            ).encode()
+        )
         files["funnel.json"] = sha256_hex(funnel_bytes(pipeline))
         files["thresholds.json"] = sha256_hex(count_thresholds(pipeline) or b"")
     return Built(pipeline, version, engine, files)

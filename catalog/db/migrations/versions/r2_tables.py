@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
-revision: str = "r1"
+revision: str = "r2"
 down_revision: str | None = None
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
@@ -216,10 +216,6 @@ def _create_versions() -> None:
         sa.Column("path", sa.Text(), nullable=False),
         sa.Column("sha256", sa.Text(), nullable=False),
         sa.Column("rows", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint(
-            "table_name IN ('documents', 'decisions', 'cluster_members', 'signals', 'texts', 'final_text', 'spans', 'benchmark_hits')",
-            name=op.f("ck_version_lineage_table_name"),
-        ),
         sa.ForeignKeyConstraint(
             ["version"], ["versions.name"], name=op.f("fk_version_lineage_version")
         ),

@@ -1,0 +1,311 @@
+"""Lineage files read by DuckDB: what to write after FROM, and the views that people see.
+
+`raw.TABLE` has ids as 16 bytes, and a comparison with them skips row groups and files by their
+statistics; `TABLE` shows them as hex and is for people. Tables that do not name their snapshot, part
+or shard get those from the registry.
+"""
+
+import os
+import re
+import tempfile
+import threading
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, Self
+
+import duckdb
+import pyarrow as pa
+
+from catalog.db.processes import process_name
+from catalog.db.rows import LineageRow
+from catalog.errors import LineageBroken, StoreFileError
+from catalog.formats.lineage_tables import LINEAGE_TABLES
+from catalog.formats.store import Store
+from catalog.lineage.limits import SPILL, QueryLimits
+
+Row = dict[str, Any]
+
+ABOUT_COLUMNS = ("information_schema", "duckdb_columns")
+
+
+class DuckTables:
+    """What queries over lineage share. Close it, or use it in a `with` statement.
+
+    `whose` says in messages whose lineage it is, `advice` what to do about a damaged file.
+    """
+
+    store: Store
+    whose: str
+    advice: str
+    limits: QueryLimits | None = None
+
+    @cached_property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """A database in memory that may read the store's files and spill to the temp folder."""
+        spill = os.path.join(tempfile.gettempdir(), SPILL + process_name())
+        config: dict[str, Any] = {
+            "python_enable_replacements": "false",
+            "temp_directory": spill,
+        }
+        if self.limits is not None:
+            config["memory_limit"] = f"{self.limits.rows_bytes}B"
+        connection = duckdb.connect(":memory:", config=config)
+        if not self.store.is_local:
+            connection.register_filesystem(self.store.filesystem)
+        self._fill(connection)
+        return connection
+
+    def _fill(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Register the tables that queries count on."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connection, if there is one."""
+        if "connection" in self.__dict__:
+            self.connection.close()
+
+    def query(self, sql: str, parameters: Sequence[Any] = (), most: int | None = None) -> list[Row]:
+        """Run one of our own queries, within the limits if there are any; rows as dicts, ids as
+        bytes, the first `most` where it is given."""
+        try:
+            with _interrupted(self.connection, self.limits):
+                answer = self.connection.execute(sql, list(parameters))
+                names = [column[0] for column in answer.description or ()]
+                rows = answer.fetchall() if most is None else answer.fetchmany(most)
+                return [dict(zip(names, row, strict=True)) for row in rows]
+        except duckdb.IOException as error:
+            raise StoreFileError(
+                f"a lineage file of {self.whose} cannot be read: {first_line(error)}; {self.advice}"
+            ) from error
+        except duckdb.Error as error:
+            raise LineageBroken(
+                f"the lineage of {self.whose} cannot be queried: {first_line(error)}; {self.advice}"
+            ) from error
+
+
+@contextmanager
+def _interrupted(
+    connection: duckdb.DuckDBPyConnection, limits: QueryLimits | None
+) -> Iterator[None]:
+    """Stop what a connection does at the end of its time."""
+    if limits is None:
+        yield
+        return
+    is_late = threading.Event()
+
+    def stop() -> None:
+        is_late.set()
+        connection.interrupt()
+
+    timer = threading.Timer(limits.time_s, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except duckdb.InterruptException as error:
+        if is_late.is_set():
+            raise limits.out_of_time() from error
+        raise
+    except duckdb.OutOfMemoryException as error:
+        raise limits.out_of_memory() from error
+    finally:
+        timer.cancel()
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of a database's message; the rest draws the query."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+# The files of one version, or of some parts of it.
+
+
+ALL_MEMBERS = """(
+    FROM raw.cluster_members
+    UNION ALL BY NAME
+    SELECT found.*, place.snapshot, place.part, 'first' AS kind, true AS kept,
+        CAST(1 AS FLOAT) AS similarity
+    FROM (
+        SELECT kept_doc_id AS doc_id, kept_doc_id, any_value(cluster_id) AS cluster_id,
+            max(cluster_size) AS cluster_size
+        FROM raw.cluster_members GROUP BY kept_doc_id HAVING NOT bool_or(kept)
+    ) AS found JOIN raw.decisions AS place ON place.doc_id = found.doc_id AND place.kept
+)"""
+"""Members of all clusters. A snapshot is compared with those before it, so its files leave out a
+kept document of an earlier one that had no copy there: that one is added."""
+
+
+class LineageFiles(DuckTables):
+    """Queries over some lineage files. Close it, or use it in a `with` statement."""
+
+    def __init__(
+        self,
+        store: Store,
+        rows: Iterable[LineageRow],
+        whose: str,
+        advice: str,
+        limits: QueryLimits | None = None,
+    ) -> None:
+        self.store = store
+        self.whose, self.advice, self.limits = whose, advice, limits
+        self.files: dict[str, list[LineageRow]] = {table: [] for table in LINEAGE_TABLES}
+        for row in rows:
+            self.files.setdefault(row.table_name, []).append(row)
+        self._viewed: set[str] = set()
+
+    def addresses(self, tables: Collection[str] = LINEAGE_TABLES) -> list[str]:
+        """Return the files of some tables, as DuckDB opens them."""
+        return [self.store.address(row.path) for table in tables for row in self.files[table]]
+
+    def scan(
+        self,
+        table: str,
+        snapshot: str | None = None,
+        parts: Iterable[int | None] | None = None,
+        shards: Iterable[str] | None = None,
+        files: Iterable[LineageRow] | None = None,
+    ) -> str:
+        """Return what to write after FROM to read a table with binary ids, of all files or of some.
+
+        Parts with equal content share one file: it is read once, and its rows count for each
+        part that registered it.
+        """
+        chosen = list(self.files[table] if files is None else files)
+        conditions = ["data.filename = place.address", f"place.table_name = {quoted(table)}"]
+        if snapshot is not None:
+            chosen = [row for row in chosen if row.snapshot == snapshot]
+            conditions.append(f"place.snapshot = {quoted(snapshot)}")
+        if parts is not None:
+            wanted = {int(part) for part in parts if part is not None}
+            chosen = [row for row in chosen if row.part is None or row.part in wanted]
+            conditions.append(f"(place.part IS NULL OR place.part IN {_set(map(str, wanted))})")
+        if shards is not None:
+            names = set(shards)
+            chosen = [row for row in chosen if row.shard is None or row.shard in names]
+            conditions.append(f"(place.shard IS NULL OR place.shard IN {_set(map(quoted, names))})")
+        if not chosen:
+            return empty_table(table)
+        addresses = dict.fromkeys(self.store.address(row.path) for row in chosen)
+        listed = ", ".join(map(quoted, addresses))
+        placed = ", ".join(f"place.{column.name}" for column in LINEAGE_TABLES[table].placed)
+        if not placed:
+            return f"(SELECT * FROM read_parquet([{listed}]))"
+        return (
+            f"(SELECT data.* EXCLUDE (filename), {placed} "
+            f"FROM read_parquet([{listed}], filename = true{by_name(table)}) AS data "
+            f"JOIN {self._paths} AS place ON {' AND '.join(conditions)})"
+        )
+
+    def create_views(self, filled: Collection[str] = LINEAGE_TABLES) -> None:
+        """`raw.TABLE` with binary ids and `TABLE` with hex ids, for queries by people.
+
+        DuckDB opens every file of a view when it is made, so those not `filled` stay empty.
+        """
+        for table in LINEAGE_TABLES:
+            self._create_view(table, self.rows_of(table) if table in filled else empty_table(table))
+
+    def _create_view(self, table: str, rows: str) -> None:
+        self.connection.execute("CREATE SCHEMA IF NOT EXISTS raw")
+        self.connection.execute(f"CREATE VIEW raw.{table} AS FROM {rows}")
+        ids = LINEAGE_TABLES[table].ids
+        shown = ", ".join(f"lower(hex({name})) AS {name}" for name in ids)
+        rows = ALL_MEMBERS if table == "cluster_members" else f"raw.{table}"
+        self.connection.execute(f"CREATE VIEW {table} AS SELECT * REPLACE ({shown}) FROM {rows}")
+
+    def rows_of(self, table: str) -> str:
+        """Return what a view shows, to write after FROM."""
+        return self.scan(table)
+
+    def ask(self, sql: str, most: int | None = None) -> list[Row]:
+        """Run a query over the views of the tables that it names; the first `most` rows."""
+        for table in (name for name in named_tables(sql) if name not in self._viewed):
+            self._create_view(table, self.rows_of(table))
+            self._viewed.add(table)
+        return self.query(sql, most=most)
+
+    @cached_property
+    def _paths(self) -> str:
+        """The table that says of which part or shard each file is; made when a query needs it: a
+        large version has ten thousand files."""
+        placed = [name for name, table in LINEAGE_TABLES.items() if table.placed]
+        rows = [row for table in placed for row in self.files[table]]
+        self.connection.register(
+            "lineage_paths",
+            pa.table(
+                {
+                    "table_name": pa.array([r.table_name for r in rows], pa.string()),
+                    "address": pa.array([self.store.address(r.path) for r in rows], pa.string()),
+                    "snapshot": pa.array([r.snapshot for r in rows], pa.string()),
+                    "part": pa.array([r.part for r in rows], pa.int32()),
+                    "shard": pa.array([r.shard for r in rows], pa.string()),
+                }
+            ),
+        )
+        return "lineage_paths"
+
+
+def named_tables(sql: str) -> list[str]:
+    """Return the lineage tables whose files a query may need: those it names, or all where it asks
+    what columns there are."""
+    if any(mentions(sql, word) for word in ABOUT_COLUMNS):
+        return list(LINEAGE_TABLES)
+    named = {table for table in LINEAGE_TABLES if mentions(sql, table)}
+    if "cluster_members" in named:
+        named.add("decisions")  # of which the view takes what the clusters' files leave out
+    return [table for table in LINEAGE_TABLES if table in named]
+
+
+def mentions(sql: str, table: str) -> bool:
+    return re.search(rf"(?i)(?<!\w){table}(?!\w)", sql) is not None
+
+
+def quoted(text: str) -> str:
+    """Return a SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _set(values: Iterable[str]) -> str:
+    """Return a SQL set; NULL keeps an empty one valid, and matches nothing."""
+    return f"({', '.join(sorted(values)) or 'NULL'})"
+
+
+def empty_table(table: str) -> str:
+    """Return a table without rows, as `scan` writes it where no file is registered."""
+    values = ", ".join(
+        f'CAST(NULL AS {_sql_type(column.type)}) AS "{column.name}"'
+        for column in LINEAGE_TABLES[table].shown
+    )
+    return f"(SELECT {values} WHERE false)"
+
+
+def by_name(table: str) -> str:
+    return ", union_by_name = true" if LINEAGE_TABLES[table].is_open else ""
+
+
+SQL_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.large_string(): "VARCHAR",
+    pa.bool_(): "BOOLEAN",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+}
+
+
+def _sql_type(kind: pa.DataType) -> str:
+    """Return what DuckDB calls the type of a Parquet column."""
+    if pa.types.is_struct(kind):
+        members = [f'"{each.name}" {_sql_type(each.type)}' for each in kind]
+        return f"STRUCT({', '.join(members)})"
+    if pa.types.is_map(kind):
+        return f"MAP({_sql_type(kind.key_type)}, {_sql_type(kind.item_type)})"
+    if pa.types.is_list(kind):
+        return f"{_sql_type(kind.value_type)}[]"
+    return "BLOB" if pa.types.is_fixed_size_binary(kind) else SQL_TYPES[kind]

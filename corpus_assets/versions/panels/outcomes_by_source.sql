@@ -1,0 +1,12 @@
+-- By source, of records
+-- What became of the records of each source.
+SELECT
+    source AS name,
+    coalesce(stage, 'kept') AS outcome,
+    d.reason,
+    count(*) AS records
+FROM raw.decisions AS d
+JOIN raw.records AS r USING (doc_id, snapshot, part, "offset")
+WHERE d.reason IS DISTINCT FROM 'suppressed'
+GROUP BY ALL
+ORDER BY ALL

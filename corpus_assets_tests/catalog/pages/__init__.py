@@ -1,0 +1,1 @@
+"""Pages: values, charts, templates, the look."""
