@@ -12,6 +12,7 @@ __all__ = [
     "identity",
     "lock",
     "packs",
+    "parquet_rows",
     "planner",
     "progress",
     "schemas",

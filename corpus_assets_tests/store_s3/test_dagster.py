@@ -1,11 +1,13 @@
 """Dagster on a store on S3 that its resource alone leads to: no AWS_* variable says anything."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
+import yaml
 
 from corpus_assets.core.store import LocalStore
 from corpus_assets.core.store_s3 import S3Store
@@ -20,6 +22,7 @@ from corpus_assets_tests.deploy.services import Deployment
 from corpus_assets_tests.s3_server import BUCKET, WRITER, S3Server, environment
 
 SNAPSHOT = "crawl-1"
+PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/use-postgresql-and-s3.md"
 
 
 def settings(server: S3Server) -> dict[str, Any]:
@@ -76,6 +79,34 @@ def test_assets_are_materialized_on_the_server_that_the_resource_names(
         assert (small_build.store / path).read_bytes() == store.read(path)
 
 
+def test_logs_of_runs_go_to_the_bucket_that_dagster_yaml_names(
+    server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the lines that the page on S3 has for it."""
+    for name, value in environment(server.endpoint).items():
+        monkeypatch.setenv(name, value)
+    blocks = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    [lines] = [yaml.safe_load(block) for block in blocks if "compute_logs" in block]
+    prefix = lines["compute_logs"]["config"]["prefix"] = tmp_path.name
+    lines["compute_logs"]["config"] |= {"bucket": BUCKET, "local_dir": str(tmp_path / "local")}
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    (tmp_path / "dagster.yaml").write_text(SETTINGS.read_text() + yaml.safe_dump(lines))
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+
+        @dg.op
+        def speak() -> None:
+            print("what a run prints")
+
+        @dg.job
+        def speaking() -> None:
+            speak()
+
+        assert speaking.execute_in_process(instance=instance).success
+    written = [each["path"] for page in server.client().list(prefix) for each in page]
+    texts = [server.client().get(path).bytes().to_bytes() for path in written]
+    assert any(b"what a run prints" in text for text in texts)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
 def test_a_run_of_the_launchpad_builds_where_its_resource_says(
@@ -99,8 +130,6 @@ def test_a_run_of_the_launchpad_builds_where_its_resource_says(
         with chromium(tmp_path) as page:
             page.open(f"{services.address}/locations/corpus_assets/resources")
             page.shows("s3")
-            page.shows("StoreOnS3")
-            page.picture("resources")
             page.open(f"{services.address}/locations/corpus_assets/resources/s3")
             page.shows("Server, region and credentials of the store on S3")
             page.shows("aws_secret_access_key")
