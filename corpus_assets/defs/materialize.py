@@ -44,8 +44,7 @@ SIGNATURE_CHECKS = {
     "datasketch library makes of the texts."
 }
 SIGNAL_CHECKS = {
-    "fasttext": "Languages, labels and scores of a sample are what the fastText library says of the "
-    "texts."
+    "fasttext": "Languages, labels and scores of a sample match those of the fastText library."
 }
 LANGUAGE_CHECKS = {
     "language_losses": "No rule drops more of a language's documents than the recipe's bound."

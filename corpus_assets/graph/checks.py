@@ -171,7 +171,7 @@ def _fasttext_message(found: Comparison) -> str:
     large = f"; too large to compare: {', '.join(found.too_large)}" if found.too_large else ""
     if found.differing:
         named = "; ".join(
-            f"signals of {model} differ from fastText's for {len(ids)} of {documents} "
+            f"fastText disagrees with {model} on {len(ids)} of {documents} "
             f"({', '.join(sorted(ids)[:SHOWN])})"
             for model, ids in sorted(found.differing.items())
         )
@@ -180,8 +180,8 @@ def _fasttext_message(found: Comparison) -> str:
             f"differ, report it and publish nothing{large}"
         )
     if not found.models:
-        return f"no signal is by a fastText model that can be compared{large}"
-    return f"signals of {documents} are fastText's, by {', '.join(found.models)}{large}"
+        return f"no signal is computed by a fastText model that can be compared{large}"
+    return f"fastText agrees on {documents} (models: {', '.join(found.models)}){large}"
 
 
 def _datasketch(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:

@@ -134,8 +134,8 @@ def test_signals_of_all_fasttext_models_are_what_fasttext_says(tmp_path: Path, e
     assert not outcome.is_warning
     assert outcome.numbers == {"documents": 24, "models": 4, "differing": 0}
     assert outcome.message == (
-        "signals of 24 documents are fastText's, by classifier:ads, classifier:kind, "
-        "classifier:quality, lid"
+        "fastText agrees on 24 documents (models: classifier:ads, classifier:kind, "
+        "classifier:quality, lid)"
     )
 
 
@@ -232,7 +232,7 @@ def test_a_wrong_value_is_an_error_that_names_model_and_document_and_no_text(
     assert (outcome.passed, outcome.is_warning) == (False, False)
     assert outcome.numbers["differing"] == 3
     ids = ", ".join(sorted(doc_id.hex() for doc_id in spoilt))
-    expected = f"signals of {model} differ from fastText's for 3 of 3 documents ({ids}); delete"
+    expected = f"fastText disagrees with {model} on 3 of 3 documents ({ids}); delete"
     assert outcome.message.startswith(expected)
     assert pages[0].split()[-1] not in outcome.message
 
@@ -278,7 +278,7 @@ def test_the_sample_is_small_fixed_and_without_the_longest_texts_and_largest_mod
         outcome = compute(session)
         assert outcome.passed
         assert outcome.message == (
-            "no signal is by a fastText model that can be compared; too large to compare: "
+            "no signal is computed by a fastText model that can be compared; too large to compare: "
             "classifier:ads, classifier:kind, classifier:quality, lid"
         )
 

@@ -139,7 +139,8 @@ def test_a_run_of_the_launchpad_builds_where_its_resource_says(
             assert status_of(services, run) == "SUCCESS", services.last_words()
             page.open(f"{services.address}/assets/signals?view=checks&checkDetail=fasttext")
             page.shows("fasttext")
-            page.shows("what the fastText library says")
+            page.shows("match those of the fastText library")
+            page.shows("fastText agrees on")
             page.picture("check-fasttext")
     finally:
         services.stop()
