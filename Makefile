@@ -68,8 +68,8 @@ COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes \
 	$(foreach package,$(PACKAGES),--no-emit-package $(subst _,-,$(notdir $(package))))
 lock:
 	$(COMPILE) pyproject.toml --extra build -o requirements.lock
-	$(COMPILE) pyproject.toml --extra build --extra dev --extra postgres --extra ray --extra aws -o requirements-dev.lock
-	$(COMPILE) pyproject.toml --extra build --extra postgres --extra s3 --extra ray --extra aws --extra k8s -o deploy/requirements.lock
+	$(COMPILE) pyproject.toml --extra build --extra dev --extra postgres --extra ray -o requirements-dev.lock
+	$(COMPILE) pyproject.toml --extra build --extra postgres --extra s3 --extra ray --extra k8s -o deploy/requirements.lock
 	$(COMPILE) docs/requirements.txt -o docs/requirements.lock
 
 clean:

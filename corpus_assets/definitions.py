@@ -1,4 +1,4 @@
-"""The code location: the asset graph, its sensors and its one resource."""
+"""The code location: the asset graph, its jobs, sensors and resources."""
 
 import warnings
 
@@ -13,7 +13,7 @@ from corpus_assets.defs.launched import (
     remove_snapshot,
 )
 from corpus_assets.defs.notices import notices
-from corpus_assets.defs.resources import CorpusResource
+from corpus_assets.defs.resources import RESOURCES
 from corpus_assets.defs.sensors import (
     crawl_list_job,
     ingest_job,
@@ -40,7 +40,7 @@ defs = dg.Definitions(
     ],
     schedules=[weekly_crawl_check],
     sensors=[new_snapshots, ingested_snapshots, pending_takedowns, notices],
-    resources={"corpus": CorpusResource()},
+    resources=RESOURCES,
     # Parallel work happens inside a step, over parts, in a pool that is warm for the whole run.
     executor=dg.in_process_executor,
 )

@@ -1,7 +1,8 @@
 """S3 servers, Amazon's or any compatible one: the AWS_* variables, the client, what its errors say.
 
-Server and credentials come from the usual variables; nothing of them is logged or shown. What can be
-wrong with them is a ValueError that says what to set.
+Server and credentials come from the usual variables, those of a profile (AWS_PROFILE) through boto3,
+which also refreshes what a role or single sign-on gives for a while; nothing of them is logged or
+shown. What can be wrong with them is a ValueError that says what to set.
 """
 
 import os
@@ -19,8 +20,11 @@ AWS_CREDENTIALS = (
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_METADATA_ENDPOINT",  # the role of a cloud machine, used only where it is asked for
     "AWS_SKIP_SIGNATURE",
+    "AWS_PROFILE",
 )
 AWS_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+
+RETRIES = 12  # where AWS_MAX_ATTEMPTS, which counts the first try, says nothing else
 
 BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
 PREFIX = re.compile(r"(?!\.\.(/|$))(?!.*/\.\.(/|$))[^\x00-\x1f\x7f?#%\\]*")
@@ -29,6 +33,19 @@ PREFIX = re.compile(r"(?!\.\.(/|$))(?!.*/\.\.(/|$))[^\x00-\x1f\x7f?#%\\]*")
 def has_credentials(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether the AWS_* variables say how to sign requests to S3, or not to."""
     return any(environment.get(name) for name in AWS_CREDENTIALS)
+
+
+def is_on(name: str, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a variable says yes."""
+    return environment.get(name, "").lower() in ("1", "true", "yes", "on", "y")
+
+
+def retries_allowed(environment: Mapping[str, str] = os.environ) -> int:
+    """Return how often a request is repeated."""
+    text = environment.get("AWS_MAX_ATTEMPTS") or str(RETRIES + 1)
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"AWS_MAX_ATTEMPTS is {text!r}; expected a number from 1 on")
+    return int(text) - 1
 
 
 def server_address(environment: Mapping[str, str] = os.environ) -> str | None:
@@ -46,8 +63,7 @@ def server_address(environment: Mapping[str, str] = os.environ) -> str | None:
         raise ValueError(f"{name} is not a valid URL; write it as https://host:port") from None
     if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or parts.query:
         raise ValueError(f"{name} is not a server's address; write it as https://host:port")
-    allowed = environment.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true", "yes", "on", "y")
-    if parts.scheme == "http" and not allowed:
+    if parts.scheme == "http" and not is_on("AWS_ALLOW_HTTP", environment):
         raise ValueError(
             f"{name} {endpoint} is not encrypted; use https://, or set AWS_ALLOW_HTTP=true for a "
             "server on this machine"
@@ -66,7 +82,7 @@ def split_url(url: str) -> tuple[str, str]:
     return bucket, prefix
 
 
-def connect(bucket: str, prefix: str = "", retries: int = 12, timeout_s: float = 60.0) -> Any:
+def connect(bucket: str, prefix: str = "", retries: int = RETRIES, timeout_s: float = 60.0) -> Any:
     """Return a client of a bucket; nothing is asked yet. Without credentials requests are not
     signed, which is how public buckets are read. ImportError where obstore is not installed.
 
@@ -81,6 +97,9 @@ def connect(bucket: str, prefix: str = "", retries: int = 12, timeout_s: float =
     config: dict[str, Any] = {"endpoint": endpoint} if endpoint else {}
     if not has_credentials():
         config["skip_signature"] = True
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if region:  # else that of the profile
+        config["region"] = region
     options: dict[str, Any] = {
         "client_options": {
             "allow_http": bool(endpoint and endpoint.startswith("http://")),
@@ -98,7 +117,28 @@ def connect(bucket: str, prefix: str = "", retries: int = 12, timeout_s: float =
             },
         },
     }
+    profile = os.environ.get("AWS_PROFILE")
+    if profile and not os.environ.get("AWS_ACCESS_KEY_ID") and not is_on("AWS_SKIP_SIGNATURE"):
+        options["credential_provider"] = _credentials_of(profile)
     return cast(Any, S3Store)(bucket, prefix=prefix or None, config=config or None, **options)
+
+
+def _credentials_of(profile: str) -> Any:
+    import boto3
+    from botocore.exceptions import ProfileNotFound
+    from obstore.auth.boto3 import Boto3CredentialProvider
+
+    try:
+        return Boto3CredentialProvider(boto3.Session(profile_name=profile))
+    except ProfileNotFound:
+        raise ValueError(
+            f"there is no profile {profile!r} (AWS_PROFILE) in the AWS configuration of this user; "
+            "`aws configure list-profiles` lists those there are"
+        ) from None
+    except ValueError:
+        raise ValueError(
+            f"the profile {profile!r} (AWS_PROFILE) has no credentials; `aws configure` adds them"
+        ) from None
 
 
 _process: int | None = None  # the one whose threads serve all clients

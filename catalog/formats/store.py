@@ -22,7 +22,6 @@ from catalog.formats.temporary_files import flush_folder, temporary_beside
 
 CHUNK = 1 << 20
 REMOTE_CHUNK = 16 << 20  # whole files over the network: fewer, longer requests
-RETRIES = 12
 QUICK_S = 10.0  # an answer that was cut off comes sooner; longer, and the client tried again itself
 AGAIN = "run the same command again: finished parts are kept"
 
@@ -50,28 +49,29 @@ class Store:
     refused: ClassVar[type[Exception]] = PathRefused
     away: ClassVar[type[Exception]] = StoreFileError
 
-    def __init__(self, url: str | Path, retries: int = RETRIES) -> None:
+    def __init__(self, url: str | Path, retries: int | None = None) -> None:
         self.url = str(url)
-        self.retries = retries
         self.is_local = "://" not in self.url or self.url.startswith("file://")
         self._client: Any = None  # of S3
         if self.is_local:
             self.root = Path(self.url.removeprefix("file://")).expanduser().resolve()
             self.url = str(self.root)
         elif self.url.startswith("s3://"):
-            self._open_s3()
+            self._open_s3(retries)
         else:
             self._open_other()
 
-    def _open_s3(self) -> None:
+    def _open_s3(self, retries: int | None) -> None:
         try:
+            self.retries = s3.retries_allowed() if retries is None else retries
             self.bucket, self.prefix = s3.split_url(self.url)
             self.url = f"s3://{self.bucket}/{self.prefix}".rstrip("/")
             self.endpoint = s3.server_address()
             if not s3.has_credentials():
                 raise ValueError(
                     f"no credentials for the store {self.url}; set AWS_ACCESS_KEY_ID and "
-                    "AWS_SECRET_ACCESS_KEY (or AWS_SKIP_SIGNATURE=true for a public bucket)"
+                    "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE (or AWS_SKIP_SIGNATURE=true for a "
+                    "public bucket)"
                 )
             self._client = s3.connect(self.bucket, self.prefix, self.retries)
         except ValueError as error:

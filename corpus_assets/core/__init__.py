@@ -13,6 +13,7 @@ __all__ = [
     "known_errors",
     "lock",
     "packs",
+    "parquet_rows",
     "planner",
     "progress",
     "schemas",

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.formats.private_files import make_folder, private
-from catalog.formats.store import AGAIN, RETRIES, relative_path
+from catalog.formats.store import AGAIN, relative_path
 from catalog.formats.store import Store as Reader
 from catalog.formats.temporary_files import is_temporary, leftovers
 from corpus_assets.core.errors import StoreAway, StoreError
@@ -70,7 +70,7 @@ class S3Store(Reader):
     error = refused = StoreError
     away = StoreAway
 
-    def __init__(self, url: str, retries: int = RETRIES) -> None:
+    def __init__(self, url: str, retries: int | None = None) -> None:
         super().__init__(url, retries)
         place = f"{self.endpoint or 'aws'} {self.url}"
         self.cache = cache_folder() / "s3" / hashlib.sha256(place.encode()).hexdigest()

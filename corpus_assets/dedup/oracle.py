@@ -21,18 +21,16 @@ Cost: at most 8 parts of a snapshot are read, and of each at most 24 texts made 
 and 8 pairs. Documents of more than 100,000 shingles are not drawn.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from corpus_assets.core import files
 from corpus_assets.core.identity import keyed_hash
+from corpus_assets.core.parquet_rows import read_rows
 from corpus_assets.core.store import Output, Result, Store, local_checked, read_output
 from corpus_assets.core.task import read_table
 from corpus_assets.dedup.candidate_keys import CandidateKeys
@@ -107,7 +105,8 @@ def _compare_part(
     single, pairs = _draw(part)
     rows = sorted({*single, *(row for pair in pairs for row in pair)})
     path = local_checked(store, documents.path, documents.sha256)
-    expected = {row: _expected(text, settings) for row, text in _texts(path, rows)}
+    texts = read_rows(path, rows, ["text"])["text"].to_pylist()
+    expected = {row: _expected(text, settings) for row, text in zip(rows, texts, strict=True)}
     wrong = {row for row, one in expected.items() if not _is_equal(part, row, one, settings)}
     wrong |= _wrongly_banded(part, expected, settings)
     for left, right in pairs:
@@ -143,20 +142,6 @@ def _draw(part: _Part) -> tuple[list[int], list[tuple[int, int]]]:
         pairs |= {(int(rows[i]), int(rows[i + 1])) for i in first}
     chosen = sorted(pairs, key=lambda pair: (int(order[pair[0]]), int(order[pair[1]]), pair))
     return single.tolist(), chosen[:PAIRS]
-
-
-def _texts(path: Path, rows: list[int]) -> Iterator[tuple[int, str]]:
-    """Read the texts of rows, given in order, one row group at a time."""
-    file = pq.ParquetFile(path)
-    first = 0
-    for group in range(file.num_row_groups):
-        stop = first + file.metadata.row_group(group).num_rows
-        inside = [row for row in rows if first <= row < stop]
-        if inside:
-            texts = file.read_row_group(group, columns=["text"], use_threads=False)["text"]
-            taken = texts.take(pa.array([row - first for row in inside], pa.int64()))
-            yield from zip(inside, taken.to_pylist(), strict=True)
-        first = stop
 
 
 def _expected(text: str | None, settings: SignatureSettings) -> _Expected:

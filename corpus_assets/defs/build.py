@@ -37,7 +37,7 @@ from corpus_assets.core.progress import Silent
 from corpus_assets.defs.folder import prepared_folder
 from corpus_assets.defs.progress import Observed, failure_of
 from corpus_assets.defs.record import RunRecord
-from corpus_assets.defs.resources import RECIPE_TAG, CorpusResource, takedown_tags
+from corpus_assets.defs.resources import RECIPE_TAG, RESOURCES, CorpusResource, takedown_tags
 from corpus_assets.graph.run import StageIncomplete
 from corpus_assets.session import Session, build_lease
 from corpus_assets.stages import STAGES
@@ -182,7 +182,7 @@ def publish_version(
     run_step(context, corpus, CORPUS_VERSION, _open_build)
 
 
-@dg.job(executor_def=dg.in_process_executor, resource_defs={"corpus": CorpusResource()})
+@dg.job(executor_def=dg.in_process_executor, resource_defs=RESOURCES)
 def build_version() -> None:
     """Build and publish a candidate of the recipe: all assets, in the right order. The asset
     `release_gate`, or `catalog release`, lets it go."""

@@ -29,6 +29,7 @@ from corpus_assets.graph.run import (
 from corpus_assets.scrub.texts import SCRUBBED
 from corpus_assets.select.stage import SELECTION
 from corpus_assets.session import Session
+from corpus_assets.signals.stages.signals import SIGNALS
 from corpus_assets.tokenizer.stage import TOKENIZER
 from corpus_assets.versions.drift import DRIFT_CHECKS, drift_checks
 
@@ -42,6 +43,9 @@ SIGNATURE_CHECKS = {
     "datasketch": "Band keys, sketches and candidate similarities of a sample are what the "
     "datasketch library makes of the texts."
 }
+SIGNAL_CHECKS = {
+    "fasttext": "Languages, labels and scores of a sample match those of the fastText library."
+}
 LANGUAGE_CHECKS = {
     "language_losses": "No rule drops more of a language's documents than the recipe's bound."
 }
@@ -50,6 +54,7 @@ BLOCKING = frozenset({"schema", "conservation", "last_copies", *DRIFT_CHECKS})
 recipe's error bound only."""
 MORE_CHECKS: Mapping[str, Mapping[str, str]] = {
     SELECTION.name: {**LANGUAGE_CHECKS, **DRIFT_CHECKS},
+    SIGNALS.name: SIGNAL_CHECKS,
     SIGNATURES.name: SIGNATURE_CHECKS,
     CLEAN_TEXT.name: LOSS_CHECKS,
     TOKENIZER.name: TOKENIZER_CHECKS,

@@ -1,8 +1,9 @@
-"""The one resource of the graph: a recipe on a home."""
+"""The resources of the graph: a recipe on a home and, where the home's store is on S3, how that is
+reached."""
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -42,6 +43,10 @@ class CorpusResource(dg.ConfigurableResource):
     )
     recalibrate: bool = Field(
         default=False, description="Recompute all calibrations, even pinned ones."
+    )
+    s3: dg.ResourceDependency[Any] = Field(
+        default=None,  # type: ignore[arg-type]  # what it becomes is annotated `Any`
+        description="How a store on S3 is reached: the resource `s3`.",
     )
 
     _ending: contextlib.ExitStack = PrivateAttr(default_factory=contextlib.ExitStack)
@@ -88,6 +93,17 @@ class CorpusResource(dg.ConfigurableResource):
         sensors."""
         return Book.open(self.chosen_recipe, Home.resolve(self.home or None), self.overrides)
 
+
+def _resources() -> dict[str, Any]:
+    if not Home.resolve().store_url.startswith("s3://"):
+        return {"corpus": CorpusResource()}
+    from corpus_assets.defs.s3 import StoreOnS3
+
+    s3 = StoreOnS3.of_environment()
+    return {"s3": s3, "corpus": CorpusResource(s3=s3)}
+
+
+RESOURCES: Mapping[str, Any] = _resources()
 
 TAKEDOWN_TAG = "corpus/takedowns"
 RECIPE_TAG = "corpus/recipe"

@@ -34,7 +34,7 @@ from corpus_assets.core.known_errors import KNOWN_ERRORS
 from corpus_assets.core.store import Store
 from corpus_assets.defs.build import InStep, Underway, chained, run_step, step_ops
 from corpus_assets.defs.links import certificate_links
-from corpus_assets.defs.resources import CorpusResource, takedown_tags
+from corpus_assets.defs.resources import RESOURCES, CorpusResource, takedown_tags
 from corpus_assets.recipe.operations import TakedownSettings
 from corpus_assets.session import open_home
 from corpus_assets.takedown.run import (
@@ -110,7 +110,7 @@ def carry_out_takedowns(context: dg.OpExecutionContext, corpus: CorpusResource) 
         raise dg.Failure(next(iter(outcome.still_open.values())), allow_retries=False)
 
 
-@dg.job(executor_def=dg.in_process_executor, resource_defs={"corpus": CorpusResource()})
+@dg.job(executor_def=dg.in_process_executor, resource_defs=RESOURCES)
 def takedown_job() -> None:
     """Carry out the takedowns that are pending: build every live version without what they name."""
     chained(step_ops("rebuild", _open_takedowns) | {CERTIFICATES: carry_out_takedowns})

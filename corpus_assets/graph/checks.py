@@ -1,5 +1,5 @@
-"""Checks of what an asset left behind: schema, conservation, survival, losses, signatures, and what the
-audit of the tokenizer says. Plain data for anyone."""
+"""Checks of what an asset left behind: schema, conservation, survival, losses, signals and signatures
+beside their references, and what the audit of the tokenizer says. Plain data for anyone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +23,7 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
 from corpus_assets.select import losses as by_language
 from corpus_assets.select.rules import Bounds
+from corpus_assets.signals.stages.oracle import Comparison, compare_with_fasttext
 from corpus_assets.tokenizer.stage import audit_of
 from corpus_loader import Manifest
 
@@ -46,6 +47,7 @@ def check_asset(pipeline: Pipeline, report: AssetReport) -> list[CheckOutcome]:
         _survival(pipeline, report),
     ]
     own = {
+        "signals": [_fasttext],
         "selection": [_language_losses],
         "signatures": [_datasketch],
         "clean_text": [_losses, _last_copies],
@@ -150,6 +152,36 @@ def language_losses_message(pipeline: Pipeline, snapshot: str) -> tuple[bool, st
     """Whether every rule leaves enough of each language in a snapshot, and a sentence about it."""
     notes = [result.notes[by_language.NOTE] for result in pipeline.results("selection", snapshot)]
     return by_language.losses_message(by_language.summed(notes))
+
+
+def _fasttext(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
+    """Compare a sample of languages and scores with what fastText says of the texts."""
+    found = compare_with_fasttext(pipeline, report.snapshot or "")
+    wrong = {doc_id for ids in found.differing.values() for doc_id in ids}
+    numbers = {
+        "documents": found.documents,
+        "models": len(found.models),
+        "differing": len(wrong),
+    }
+    return CheckOutcome("fasttext", not wrong, _fasttext_message(found), numbers=numbers)
+
+
+def _fasttext_message(found: Comparison) -> str:
+    documents = counted(found.documents, "document")
+    large = f"; too large to compare: {', '.join(found.too_large)}" if found.too_large else ""
+    if found.differing:
+        named = "; ".join(
+            f"fastText disagrees with {model} on {len(ids)} of {documents} "
+            f"({', '.join(sorted(ids)[:SHOWN])})"
+            for model, ids in sorted(found.differing.items())
+        )
+        return (
+            f"{named}; delete `artifacts/signals` in the store and build again; where they still "
+            f"differ, report it and publish nothing{large}"
+        )
+    if not found.models:
+        return f"no signal is computed by a fastText model that can be compared{large}"
+    return f"fastText agrees on {documents} (models: {', '.join(found.models)}){large}"
 
 
 def _datasketch(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:

@@ -3,6 +3,7 @@
 __all__ = [
     "fasttext_file",
     "fasttext_labels",
+    "fasttext_library",
     "fasttext_train",
     "files",
     "languages",

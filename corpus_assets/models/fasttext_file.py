@@ -7,10 +7,13 @@ mapped into memory: processes of one machine share them.
 
 A model that was trained here has the same form with one difference (`without_spelling`): in the
 place of words stand their hashes. Scoring hashes the words of a text and asks for nothing more.
+fastText refuses such a file; it reads one that spells the words of the texts at hand
+(`with_spelling`).
 """
 
 import mmap
 import struct
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -92,8 +95,12 @@ def load_model(path: Path) -> FastTextModel:
     try:
         stat = path.stat()
     except OSError as error:
-        raise ModelError(f"model file {path.name} cannot be read ({error.strerror})") from error
+        raise unreadable(path, error) from error
     return _load(str(path), stat.st_mtime_ns, stat.st_size)
+
+
+def unreadable(path: Path, error: OSError) -> ModelError:
+    return ModelError(f"model file {path.name} cannot be read ({error.strerror})")
 
 
 @lru_cache(maxsize=8)
@@ -237,6 +244,26 @@ def without_spelling(content: bytes) -> bytes:
     A model outlives the documents that it learned from. Whoever has a word can still ask whether
     the model knows it; nobody can read the words of a site that is gone.
     """
+    return _respelled(content, HASHED, lambda word: b"%016x" % hash_word(word))
+
+
+def with_spelling(content: bytes, words: Iterable[bytes]) -> bytes:
+    """Return a file that fastText reads, of a model that has hashes for words: those of `words` that
+    it knows are spelled. Texts of these words score by it as by the model."""
+    known = list(words)
+    hashes = mix_all(np.array([fnv1a(word) for word in known], dtype=np.uint64)).tolist()
+    spelled = {b"%016x" % value: word for value, word in zip(hashes, known, strict=True)}
+    return _respelled(content, VERSIONS[-1], lambda word: spelled.get(word, word))
+
+
+def is_hashed(path: Path) -> bool:
+    """Whether the model of a file has hashes for words."""
+    with open(path, "rb") as file:
+        return file.read(8) == struct.pack("<ii", MAGIC, HASHED)
+
+
+def _respelled(content: bytes, version: int, spell: Callable[[bytes], bytes]) -> bytes:
+    """Return a model's file as one of a version, with its words spelled otherwise."""
     reader = _Reader(content)
     magic, _ = reader.take("ii")
     reader.take("12id")
@@ -248,9 +275,9 @@ def without_spelling(content: bytes) -> bytes:
     for i, count in enumerate(words.counts.tolist()):
         entry = words.entry(i)
         if i < n_words and entry != END_OF_LINE:
-            entry = b"%016x" % hash_word(entry)
+            entry = spell(entry)
         listed.append(entry + struct.pack("<xqb", count, i >= n_words))
-    head = struct.pack("<ii", magic, HASHED)
+    head = struct.pack("<ii", magic, version)
     return b"".join((head, content[len(head) : begin], *listed, content[reader.at :]))
 
 

@@ -6,7 +6,12 @@ softmax over all labels, or by one logistic a label (one versus all, negative sa
 
 Labels are fastText's and so are the probabilities, to 1e-5 whatever its compiler did with sums. Ours
 have the same bits on every processor. A text's result does not depend on the texts beside it.
+
+A model that fastText itself has loaded (`fasttext_library`) answers for itself.
 """
+
+from pathlib import Path
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +25,26 @@ from corpus_assets.models.fasttext_file import (
     Floats,
     Ints,
     Offsets,
+    load_model,
 )
+from corpus_assets.models.fasttext_library import LibraryModel, load_library_model
 from corpus_assets.text.exact_math import exp, log
 from textkernels.compiled import kernel
 
 SIGMOID_STEPS, SIGMOID_END = 512, 8  # fastText looks logistics up in a table of this size
 
 
+Engine = Literal["kernels", "fasttext"]
+AnyModel: TypeAlias = FastTextModel | LibraryModel
+
+
+def open_model(path: Path, engine: Engine) -> AnyModel:
+    """Return the model of a file, for our kernels or as fastText has it."""
+    return load_model(path) if engine == "kernels" else load_library_model(path)
+
+
 def identify(
-    model: FastTextModel, data: Bytes, offsets: Offsets, k: int = 3
+    model: AnyModel, data: Bytes, offsets: Offsets, k: int = 3
 ) -> tuple[npt.NDArray[np.int32], Floats]:
     """Return the `k` likeliest labels of each text and their probabilities, best first.
 
@@ -36,6 +52,8 @@ def identify(
     fewer, and float32[n, k]. Of labels with one score those are given, and in that order, that
     fastText gives: what its heap (`std::push_heap`, `pop_heap`, `sort_heap` of libstdc++) leaves.
     """
+    if isinstance(model, LibraryModel):
+        return model.identify(data, offsets, k)
     hidden, counts = mean_rows(model, data, offsets)
     found = np.full((len(counts), k), -1, dtype=np.int32)
     scores = np.zeros((len(counts), k), dtype=np.float32)
@@ -50,9 +68,11 @@ def identify(
     return found, scores
 
 
-def label_scores(model: FastTextModel, data: Bytes, offsets: Offsets) -> Floats:
+def label_scores(model: AnyModel, data: Bytes, offsets: Offsets) -> Floats:
     """float32[n, labels]: the probability of every label; all NaN for a text without a row, 0 for
     a label that fastText does not give."""
+    if isinstance(model, LibraryModel):
+        return model.label_scores(data, offsets)
     hidden, counts = mean_rows(model, data, offsets)
     scores = np.full((len(counts), len(model.labels)), np.nan, dtype=np.float32)
     _all_scores(

@@ -16,6 +16,8 @@ import pyarrow as pa
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.lock import FOLDER
+from corpus_assets.models.fasttext_labels import Engine
+from corpus_assets.models.fasttext_library import LIBRARY
 from corpus_assets.text.batch import Spans, TextBatch
 from corpus_assets.text.segment import DEFINITION
 
@@ -23,6 +25,7 @@ __all__ = [
     "FILE",
     "FOLDER",
     "CountsWords",
+    "ScoredByFastText",
     "SignalFamily",
     "Spans",
     "TextBatch",
@@ -97,6 +100,22 @@ class CountsWords(SignalFamily):
 
     def words_of(self, batch: TextBatch) -> Spans:
         return batch.segments if self._word_breaks == "segmented" else batch.words
+
+
+class ScoredByFastText(Settings):
+    """What computes the scores of a fastText model."""
+
+    engine: Engine = Field(
+        default="kernels",
+        exclude_if=lambda engine: engine == "kernels",
+        description="what scores by the model: `kernels`, with the same bits on every processor, or "
+        "`fasttext`, the library itself",
+    )
+
+    def identity(self) -> dict[str, Any]:
+        """Return settings with whose results they lead to."""
+        is_library = self.engine == "fasttext"
+        return super().identity() | ({"library": LIBRARY} if is_library else {})
 
 
 def code_points_of(marks: str) -> npt.NDArray[np.int32]:

@@ -1,6 +1,6 @@
 """A score by a fastText classifier: one that the corpus trains itself, or a pinned one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -11,9 +11,15 @@ from pydantic import Field, StringConstraints
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings
-from corpus_assets.models.fasttext_file import LABEL, FastTextModel, load_model
-from corpus_assets.models.fasttext_labels import identify, label_scores
-from corpus_assets.signals.base import SignalFamily, TextBatch, WordBreaks, model_path
+from corpus_assets.models.fasttext_file import LABEL, Floats
+from corpus_assets.models.fasttext_labels import identify, label_scores, open_model
+from corpus_assets.signals.base import (
+    ScoredByFastText,
+    SignalFamily,
+    TextBatch,
+    WordBreaks,
+    model_path,
+)
 from corpus_assets.signals.kernels.spaced_words import spaced_words
 from corpus_assets.text.blank_texts import blank_texts
 from corpus_assets.text.segment import DEFINITION
@@ -92,7 +98,7 @@ Labels = Annotated[dict[str, float], Field(min_length=1)]
 LABELS = "labels of the model and what each counts; the one of models trained here is `positive`"
 
 
-class Classifier(ReadsTexts):
+class Classifier(ScoredByFastText, ReadsTexts):
     """`NAME_score`: how much a text is of the kind that the classifier looks for.
 
     The probability of a label, or a weighted sum of several (a grade of 0 to 5, say). float32, not
@@ -108,31 +114,35 @@ class Classifier(ReadsTexts):
         return {f"{self.name}_score": pa.float32()}
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
-        model = load_model(model_path(models, f"{MODEL}{self.name}", self.family))
+        model = open_model(model_path(models, f"{MODEL}{self.name}", self.family), self.engine)
         lines = self.reading.read(batch)
-        scores = label_scores(model, lines.data, lines.offsets)
-        values = np.zeros(len(scores))
-        for label, weight in enumerate(self._weights(model).tolist()):
-            if weight:  # one after another: the same sum on every processor
-                values += scores[:, label].astype(np.float64) * weight
+        values = self.weighed(model.labels, label_scores(model, lines.data, lines.offsets))
         empty = blank_texts(lines.data, lines.offsets)
         column = pa.array(values.astype(np.float32), mask=empty | np.isnan(values))
         return self.record_batch({f"{self.name}_score": column})
 
-    def _weights(self, model: FastTextModel) -> npt.NDArray[np.float32]:
-        weights = np.zeros(len(model.labels), dtype=np.float32)
+    def weighed(self, labels: Sequence[str], scores: Floats) -> npt.NDArray[np.float64]:
+        """float64[n]: the score of each text by the probabilities of a model's labels."""
+        values = np.zeros(len(scores))
+        for label, weight in enumerate(self._weights(labels).tolist()):
+            if weight:  # one after another: the same sum on every processor
+                values += scores[:, label].astype(np.float64) * weight
+        return values
+
+    def _weights(self, labels: Sequence[str]) -> npt.NDArray[np.float32]:
+        weights = np.zeros(len(labels), dtype=np.float32)
         for label, weight in self.labels.items():
             name = label.removeprefix(LABEL)
-            if name not in model.labels:
+            if name not in labels:
                 raise RecipeError(
                     f"classifiers.{self.name}: the model has no label {name!r}; it has "
-                    f"{', '.join(model.labels[:20])}"
+                    f"{', '.join(labels[:20])}"
                 )
-            weights[model.labels.index(name)] = weight
+            weights[labels.index(name)] = weight
         return weights
 
 
-class Label(ReadsTexts):
+class Label(ScoredByFastText, ReadsTexts):
     """`NAME`, `NAME_score`: the likeliest label of a text under a classifier of many (a topic, a
     format), and its probability.
 
@@ -151,7 +161,7 @@ class Label(ReadsTexts):
         return {self.name: pa.string(), f"{self.name}_score": pa.float32()}
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
-        model = load_model(model_path(models, f"{MODEL}{self.name}", self.family))
+        model = open_model(model_path(models, f"{MODEL}{self.name}", self.family), self.engine)
         lines = self.reading.read(batch)
         best, scores = identify(model, lines.data, lines.offsets, k=1)
         none = (best[:, 0] < 0) | blank_texts(lines.data, lines.offsets)

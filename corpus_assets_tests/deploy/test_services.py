@@ -31,7 +31,6 @@ PATIENCE_S = 1500.0
 def test_the_demo_by_sensors_on_all_services_is_that_of_one_process_on_a_local_disk(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("dagster_aws", reason="pip install 'corpus-assets[aws]'")
     plain = tmp_path / "plain"
     run_corpus(plain, "build", "demo", "--workers", "1")
     databases = make_databases(postgres_url)

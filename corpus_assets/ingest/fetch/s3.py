@@ -26,8 +26,8 @@ from corpus_assets.ingest.fetch.transport import (
 )
 
 NOT_SIGNED = (
-    "; requests are not signed, since AWS_ACCESS_KEY_ID is not set: set it if the bucket is not "
-    "public, for a profile by `eval $(aws configure export-credentials --format env)`"
+    "; requests are not signed, since AWS_ACCESS_KEY_ID is not set: set it, or AWS_PROFILE, if the "
+    "bucket is not public"
 )
 PAGE_KEYS = 1000  # what S3 gives a request
 

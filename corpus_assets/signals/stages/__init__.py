@@ -3,6 +3,7 @@
 __all__ = [
     "classifier_training",
     "classifiers",
+    "oracle",
     "perplexity",
     "perplexity_training",
     "planner",

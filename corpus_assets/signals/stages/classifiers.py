@@ -110,7 +110,11 @@ def plan_classifiers(pipeline: SignalsPlanner) -> list[Task]:
             for place, texts in enumerate(entry.texts(side))
             if isinstance(texts, TextFiles)
         }
-        settings = {**entry.identity(), "name": name, "family": family.model_dump(mode="json")}
+        settings = {
+            **entry.identity(),
+            "name": name,
+            "family": family.model_dump(mode="json", exclude={"engine"}),
+        }
         tasks.append(
             CLASSIFIERS.task(
                 settings,
