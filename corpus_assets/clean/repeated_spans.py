@@ -57,6 +57,7 @@ REPEATED = pa.schema(
 )
 """Repeated grams by (gram, check), each with its keeper; then, without a gram, the keepers' copies."""
 
+REPEATED_PLACES = 2  # make a passage repeated
 _ROWS_PER_BATCH = 1 << 12
 
 
@@ -65,7 +66,6 @@ class RepeatedSpanSettings(Settings):
 
     domains: tuple[str, ...] = Field(default=("web",), description="whose documents are compared")
     min_words: int = Field(default=50, ge=8, le=MAX_NGRAM, description="words of a passage")
-    min_places: int = Field(default=2, ge=2, description="places that make a passage repeated")
 
     @property
     def print_words(self) -> int:
@@ -82,10 +82,10 @@ def count_prints(texts: pa.ChunkedArray, settings: RepeatedSpanSettings) -> pa.T
     return pa.table([prints, places.astype(np.int32)], schema=PRINTS)
 
 
-def merge_prints(parts: Iterable[pa.Table], settings: RepeatedSpanSettings) -> pa.Table:
-    """Return the sorted prints that stand in at least `min_places` places (schema PRINTS)."""
+def merge_prints(parts: Iterable[pa.Table]) -> pa.Table:
+    """Return the sorted prints that stand in two places or more (schema PRINTS)."""
     merged = sum_prints(parts)
-    return merged.filter(pc.greater_equal(merged["places"], settings.min_places))
+    return merged.filter(pc.greater_equal(merged["places"], REPEATED_PLACES))
 
 
 def sum_prints(parts: Iterable[pa.Table]) -> pa.Table:
@@ -116,21 +116,19 @@ def count_grams(documents: pa.Table, prints: pa.Table, settings: RepeatedSpanSet
     return _counted(gram, owner, np.ones(len(gram), np.int64), documents)
 
 
-def repeated_grams(parts: Iterable[pa.Table], settings: RepeatedSpanSettings) -> pa.Table:
-    """Return the grams that stand in at least `min_places` places of some parts (schema GRAMS)."""
+def repeated_grams(parts: Iterable[pa.Table]) -> pa.Table:
+    """Return the grams that stand in two places or more of some parts (schema GRAMS)."""
     merged = pa.concat_tables([GRAMS.empty_table(), *parts])
     merged = merged.sort_by([("gram", "ascending"), ("check", "ascending")]).combine_chunks()
     gram, firsts = _numbered(merged)
     places = _sums(merged["places"].to_numpy().astype(np.int64), firsts)
-    return merged.filter(pa.array((places >= settings.min_places)[gram]))
+    return merged.filter(pa.array((places >= REPEATED_PLACES)[gram]))
 
 
-def merge_grams(
-    parts: Iterable[pa.Table], members: Iterable[pa.Table], settings: RepeatedSpanSettings
-) -> pa.Table:
+def merge_grams(parts: Iterable[pa.Table], members: Iterable[pa.Table]) -> pa.Table:
     """Return the repeated grams of a snapshot (schema REPEATED), from those of its parts and their
     cluster members (doc_id, kept, kept_doc_id)."""
-    found = repeated_grams(parts, settings)
+    found = repeated_grams(parts)
     gram, _ = _numbered(found)
     ids, first, holder = np.unique(
         id_halves(found["holder"]), axis=0, return_index=True, return_inverse=True

@@ -130,7 +130,7 @@ def _members(pipeline: CleanPlanner, snapshot: str) -> dict[str, Output]:
 def _repeated_spans(context: TaskContext, grams: Tables) -> pa.Table:
     columns = ["doc_id", "kept", "kept_doc_id"]
     members = (context.table(name, columns) for name in context.names("members/"))
-    found = spans.merge_grams(grams, members, _span_settings(context))
+    found = spans.merge_grams(grams, members)
     context.counts["repeated_grams"] = found.num_rows
     return found
 
@@ -150,8 +150,8 @@ COMMON_PRINTS = Shuffle(
     files.COMMON_PRINTS,
     SPAN_PRINTS,
     [Rows(files.SPAN_PRINTS, "print", spans.sum_prints)],
-    reduce=lambda context, prints: spans.merge_prints(prints, _span_settings(context)),
-    finish=lambda context, prints: spans.merge_prints(prints, _span_settings(context)),
+    reduce=lambda context, prints: spans.merge_prints(prints),
+    finish=lambda context, prints: spans.merge_prints(prints),
     version=spans.VERSION,
     settings=_settings,
     is_asked=_is_asked,
@@ -172,7 +172,7 @@ REPEATED_SPANS = Shuffle(
     files.REPEATED_SPANS,
     SPAN_GRAMS,
     [Rows(files.SPAN_GRAMS, "gram")],
-    reduce=lambda context, grams: spans.repeated_grams(grams, _span_settings(context)),
+    reduce=lambda context, grams: spans.repeated_grams(grams),
     finish=_repeated_spans,
     version=spans.VERSION,
     settings=_settings,

@@ -1,7 +1,7 @@
 """fastText itself, for what it says of texts: the one module that imports the library.
 
 Its labels and probabilities are those that our kernels are held against, and what a signal family
-has where a recipe asks for `engine: fasttext`. It adds float32 numbers in an order that its compiler
+has where a recipe asks for `signals.engine: fasttext`. It adds float32 numbers in an order that its compiler
 chose, so the last bits of a probability differ between kinds of processors.
 
 A model that has hashes for words is given to it with the words of the texts at hand spelled, in a

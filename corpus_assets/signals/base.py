@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings
@@ -103,19 +102,23 @@ class CountsWords(SignalFamily):
         return batch.segments if self._word_breaks == "segmented" else batch.words
 
 
-class ScoredByFastText(Settings):
-    """What computes the scores of a fastText model."""
+class ScoredByFastText(SignalFamily):
+    """A family with the scores of a fastText model, by the engine that the recipe says for all."""
 
-    engine: Engine = Field(
-        default="kernels",
-        exclude_if=lambda engine: engine == "kernels",
-        description="what scores by the model: `kernels`, with the same bits on every processor, or "
-        "`fasttext`, the library itself",
-    )
+    _engine: Engine = "kernels"
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine
+
+    def with_engine(self, engine: Engine) -> Self:
+        family = self.model_copy()
+        family._engine = engine
+        return family
 
     def identity(self) -> dict[str, Any]:
         """Return settings with whose results they lead to."""
-        is_library = self.engine == "fasttext"
+        is_library = self._engine == "fasttext"
         return super().identity() | ({"library": LIBRARY} if is_library else {})
 
 

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from corpus_assets.models.fasttext_labels import open_model
 from corpus_assets.models.languages import likely_languages
-from corpus_assets.signals.base import ScoredByFastText, SignalFamily, TextBatch, model_path
+from corpus_assets.signals.base import ScoredByFastText, TextBatch, model_path
 from corpus_assets.text.blank_texts import blank_texts
 
 DECIMALS = 4
 
 
-class Language(ScoredByFastText, SignalFamily):
+class Language(ScoredByFastText):
     """The three likeliest languages with their probabilities, best first.
 
     Languages have the codes of `models.languages` under every model: `en`, not `eng_Latn`.

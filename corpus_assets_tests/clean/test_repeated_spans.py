@@ -37,8 +37,8 @@ def cuts_of(
     whole = table(corpus)
     size = -(-whole.num_rows // parts)
     tables = [whole.slice(k * size, size) for k in range(parts)]
-    prints = merge_prints([count_prints(t["text"], settings) for t in tables], settings)
-    repeated = merge_grams([count_grams(t, prints, settings) for t in tables], [], settings)
+    prints = merge_prints([count_prints(t["text"], settings) for t in tables])
+    repeated = merge_grams([count_grams(t, prints, settings) for t in tables], [])
     cuts = [cut for t in tables for cut in find_cuts(t, repeated, settings)]
     return dict(zip(corpus, cuts, strict=True))
 
@@ -163,8 +163,8 @@ def test_what_is_pinned_holds_no_text_and_cuts_a_document_that_came_later() -> N
     random = np.random.default_rng(12)
     passage = salad(random, 80)
     corpus = {doc(1): passage, doc(2): passage + " tail"}
-    prints = merge_prints([count_prints(table(corpus)["text"], FIFTY)], FIFTY)
-    repeated = merge_grams([count_grams(table(corpus), prints, FIFTY)], [], FIFTY)
+    prints = merge_prints([count_prints(table(corpus)["text"], FIFTY)])
+    repeated = merge_grams([count_grams(table(corpus), prints, FIFTY)], [])
     later = {doc(0): "head " + passage}
     assert find_cuts(table(later), repeated, FIFTY) == [[(5, 5 + len(passage))]]
     assert repeated.schema.equals(REPEATED)
@@ -184,7 +184,7 @@ def test_a_promoted_copy_of_the_keeper_keeps_what_it_kept() -> None:
     random = np.random.default_rng(14)
     passage = salad(random, 80)
     corpus = {doc(1): passage, doc(2): passage + " tail"}
-    prints = merge_prints([count_prints(table(corpus)["text"], FIFTY)], FIFTY)
+    prints = merge_prints([count_prints(table(corpus)["text"], FIFTY)])
     members = pa.table(
         {
             "doc_id": pa.array([doc(1), doc(8), doc(9)], DOC_ID),
@@ -193,6 +193,6 @@ def test_a_promoted_copy_of_the_keeper_keeps_what_it_kept() -> None:
         }
     )
     grams = count_grams(table(corpus), prints, FIFTY)
-    repeated = merge_grams([grams], [members], FIFTY)
+    repeated = merge_grams([grams], [members])
     promoted = {doc(8): passage + " of a copy", doc(9): passage}
     assert find_cuts(table(promoted), repeated, FIFTY) == [[], [(0, len(passage))]]

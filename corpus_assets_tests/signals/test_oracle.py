@@ -50,7 +50,9 @@ FAMILIES: list[dict[str, Any]] = [
 ]
 
 
-def write_corpus(folder: Path, texts: list[str], families: list[dict[str, Any]]) -> Path:
+def write_corpus(
+    folder: Path, texts: list[str], families: list[dict[str, Any]], engine: str = "kernels"
+) -> Path:
     """Three files of texts; page N has the address http://a.example/N. One classifier is trained
     by the recipe, two and the language model are files."""
     folder.mkdir(parents=True)
@@ -91,7 +93,7 @@ def write_corpus(folder: Path, texts: list[str], families: list[dict[str, Any]])
             "ads": {"pinned": "ads.bin", "sha256": ads},
             "kind": {"pinned": "ads.bin", "sha256": ads},
         },
-        "signals": {"families": families},
+        "signals": {"engine": engine, "families": families},
         "selection": {"rules": [{"name": "few_chars", "signal": "n_chars", "min": 1}]},
         "tokenizer": {"train": {"vocab_size": 300, "special_slots": 2}},
         "mixture": {"domains": {"web": 1.0}, "tiers": {"all": 1.0}},
@@ -125,10 +127,8 @@ def recipe(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("engine", ["kernels", "fasttext"])
 def test_signals_of_all_fasttext_models_are_what_fasttext_says(tmp_path: Path, engine: str) -> None:
-    families = [
-        f if f["family"] == "c4_lines" else f | {"engine": engine} for f in FAMILIES
-    ]  # what a step leaves is what the classifiers after it read
-    with opened(write_corpus(tmp_path / "corpus", TEXTS, families)) as session:
+    corpus = write_corpus(tmp_path / "corpus", TEXTS, FAMILIES, engine)
+    with opened(corpus) as session:
         outcome = compute(session)
     assert outcome.passed, outcome.message
     assert not outcome.is_warning
@@ -142,9 +142,8 @@ def test_signals_of_all_fasttext_models_are_what_fasttext_says(tmp_path: Path, e
 def test_the_engine_changes_no_column_and_no_value_by_more_than_its_last_bits(
     recipe: Path, tmp_path: Path
 ) -> None:
-    families = [f if f["family"] == "c4_lines" else f | {"engine": "fasttext"} for f in FAMILIES]
     tables = []
-    for each in (recipe, write_corpus(tmp_path / "library", TEXTS, families)):
+    for each in (recipe, write_corpus(tmp_path / "library", TEXTS, FAMILIES, "fasttext")):
         with opened(each) as session:
             compute(session)
             place = session.pipeline.store.local
@@ -163,9 +162,8 @@ def test_the_engine_changes_no_column_and_no_value_by_more_than_its_last_bits(
 
 def test_what_the_library_computes_has_a_fingerprint_of_its_own() -> None:
     for family in (Language, Label):
-        assert "engine" not in family().identity()
-        asked = family(engine="fasttext").identity()
-        assert asked["engine"] == "fasttext"
+        assert "library" not in family().identity()
+        asked = family().with_engine("fasttext").identity()
         assert asked["library"].startswith("fasttext-community ")
 
 

@@ -1,4 +1,4 @@
-"""Which bytes of a text are surplus white space or stand for lost characters."""
+"""Which bytes of a text are surplus white space."""
 
 import numpy as np
 
@@ -6,32 +6,23 @@ from corpus_assets.text.split import NEWLINE, Bytes, Ints
 from textkernels.compiled import kernel
 from textkernels.utf8 import decode, is_space
 
-_REPLACEMENT = 0xFFFD
-SPACES, REPLACEMENTS = 0, 1
-
 
 @kernel
-def surplus(data: Bytes, offsets: Ints, cut_replacements: bool) -> tuple[Bytes, Ints]:
-    """`gone: uint8[bytes]` with 1 for each byte to cut, and int64[n, 2]: characters of white space
-    and U+FFFD to cut.
+def surplus(data: Bytes, offsets: Ints) -> tuple[Bytes, Ints]:
+    """`gone: uint8[bytes]` with 1 for each byte to cut, and int64[n]: characters to cut.
 
     Of a run of white space its first character stays; where it holds line ends, two of them at
     most and what follows the last, which is indentation. Runs at the ends of a text go.
     """
     n = offsets.shape[0] - 1
     gone = np.zeros(data.shape[0], dtype=np.uint8)
-    counts = np.zeros((n, 2), dtype=np.int64)
+    counts = np.zeros(n, dtype=np.int64)
     for d in range(n):
         low, end = offsets[d], offsets[d + 1]
         at = low
         has_ink = False
         while at < end:
             point, width = decode(data, at, end)
-            if cut_replacements and point == _REPLACEMENT and width == 3:
-                gone[at : at + 3] = 1
-                counts[d, REPLACEMENTS] += 1
-                at += 3
-                continue
             if not is_space(point):
                 has_ink = True
                 at += width
@@ -59,7 +50,7 @@ def surplus(data: Bytes, offsets: Ints, cut_replacements: bool) -> tuple[Bytes, 
                     stays = place > last_newline
                 if not stays:
                     gone[place : place + width] = 1
-                    counts[d, SPACES] += 1
+                    counts[d] += 1
                 place += width
     return gone, counts
 

@@ -7,8 +7,9 @@ import pyarrow as pa
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from corpus_assets.core.identity import Settings
+from corpus_assets.models.fasttext_labels import Engine
 from corpus_assets.signals import FAMILIES, TextStep
-from corpus_assets.signals.base import CountsWords, SignalFamily, WordBreaks
+from corpus_assets.signals.base import CountsWords, ScoredByFastText, SignalFamily, WordBreaks
 from corpus_assets.signals.classifier import Reading, ReadsTexts
 from corpus_assets.signals.ensemble import Ensemble
 
@@ -26,17 +27,28 @@ class SignalSettings(Settings):
         description="where words end that families count: at white space, or there and, in scripts "
         "without spaces, by dictionary; classifiers say it themselves",
     )
+    engine: Engine = Field(
+        default="kernels",
+        exclude_if=lambda engine: engine == "kernels",
+        description="what computes languages, labels and scores of fastText models: `kernels`, with "
+        "the same bits on every processor, or `fasttext`, the library itself",
+    )
     families: tuple[AnyFamily, ...] = ()
 
     @field_validator("families")
     @classmethod
-    def _with_words(
+    def _with_what_is_said_once(
         cls, families: tuple[AnyFamily, ...], said: ValidationInfo
     ) -> tuple[AnyFamily, ...]:
-        return tuple(
-            each.with_words(said.data["word_breaks"]) if isinstance(each, CountsWords) else each
-            for each in families
-        )
+        """Hand to families what the recipe says for all of them."""
+        found = []
+        for each in families:
+            if isinstance(each, CountsWords) and "word_breaks" in said.data:
+                each = each.with_words(said.data["word_breaks"])
+            if isinstance(each, ScoredByFastText) and "engine" in said.data:
+                each = each.with_engine(said.data["engine"])
+            found.append(each)
+        return tuple(found)
 
     @model_validator(mode="after")
     def _columns_are_distinct(self) -> Self:
@@ -84,7 +96,7 @@ class SignalSettings(Settings):
     def plain(self) -> dict[str, Any]:
         """Return all of it for a task: settings, and how classifiers read texts."""
         readings = {
-            each.name: each.reading.model_dump(mode="json")
+            each.name: each.reading.model_dump(mode="json", include=set(Reading.model_fields))
             for each in self.families
             if isinstance(each, ReadsTexts)
         }
