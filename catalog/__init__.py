@@ -17,5 +17,5 @@ imports neither Dagster nor `corpus_assets`; it reads what the pipeline register
     copies.py  what commands write beside the store's results
 """
 
-__all__ = ["ask", "cli", "copies", "db", "errors", "figures", "formats", "lineage", "pages", "serve", "stopping",
+__all__ = ["ask", "cli", "copies", "db", "errors", "figures", "formats", "lineage", "pages", "stopping",
            "takedown"]  # fmt: skip

@@ -32,6 +32,18 @@ _numbers = itertools.count()
 settings.register_profile("compiles", deadline=None)  # the first call of a kernel compiles it
 settings.load_profile("compiles")
 
+MEMORY = Path("/dev/shm")  # a file system in memory, on Linux
+ROOM = 4 << 30
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep what tests write in memory where that has the room: a run writes a million files."""
+    is_free = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM
+    if is_free and "TMPDIR" not in os.environ and not hasattr(config, "workerinput"):
+        os.environ["TMPDIR"] = str(MEMORY)
+        tempfile.tempdir = None
+
+
 _CONFIG = tempfile.TemporaryDirectory()
 os.environ["XDG_CONFIG_HOME"] = _CONFIG.name  # no signing key of the user's
 os.environ["CORPUS_FETCH_REQUESTS_PER_S"] = "1000"  # of servers of our own

@@ -10,6 +10,7 @@ from catalog.errors import AmbiguousName, CatalogError, UnknownName
 from catalog.formats.ids import text_id
 from catalog.formats.urls import host_key, spellings, url_key
 from catalog.lineage import lookups
+from catalog.lineage.duck import Row
 from catalog.lineage.lookups import (
     cluster_rows,
     doc_ids_between,
@@ -18,7 +19,6 @@ from catalog.lineage.lookups import (
     records_of,
     spans_of,
 )
-from catalog.lineage.scans import Row
 from catalog.lineage.tables import Lineage
 
 MIN_PREFIX = 4

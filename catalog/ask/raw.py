@@ -15,8 +15,8 @@ from catalog.errors import SourceUnavailable, TakedownRefused, UnknownName
 from catalog.figures import counted
 from catalog.formats.sketches import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
 from catalog.formats.urls import one_spelling
+from catalog.lineage.duck import Row
 from catalog.lineage.lookups import records_by_id, records_of
-from catalog.lineage.scans import Row
 from catalog.lineage.tables import Lineage
 from catalog.plugins import installed, load
 

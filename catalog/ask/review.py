@@ -11,7 +11,7 @@ from catalog.db.judgements import Judged, summed
 from catalog.db.rows import JudgementRow, LineageRow
 from catalog.errors import CatalogError, TakedownRefused, UnknownName
 from catalog.formats.lineage_tables import DROPPING_STAGES
-from catalog.lineage.scans import Row
+from catalog.lineage.duck import Row
 from catalog.lineage.tables import Lineage
 
 KEPT = "kept"

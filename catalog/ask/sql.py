@@ -22,8 +22,9 @@ from catalog.db.models import metadata
 from catalog.db.registry import Registry
 from catalog.errors import QueryRefused
 from catalog.formats.store import Store
+from catalog.lineage.duck import first_line
 from catalog.lineage.limits import QueryLimits
-from catalog.lineage.scans import first_line, mentions, named_tables, quoted
+from catalog.lineage.scans import mentions, named_tables, quoted
 from catalog.lineage.tables import Lineage
 
 QUERY_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}

@@ -1,3 +1,3 @@
 """The lineage tables: Parquet files that the registry lists, and their key files."""
 
-__all__ = ["limits", "lookups", "rows", "scans", "tables"]
+__all__ = ["duck", "limits", "lookups", "rows", "scans", "tables"]

@@ -19,8 +19,8 @@ from catalog.formats.key_files import (
     id_key,
     url_hash,
 )
+from catalog.lineage.duck import Row
 from catalog.lineage.rows import Rows, domain_ranges, ids_between
-from catalog.lineage.scans import Row
 from catalog.lineage.tables import Lineage
 
 SHOWN = ("doc_id", "snapshot", "part", "offset", "url", "url_key", "file")

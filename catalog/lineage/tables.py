@@ -16,9 +16,10 @@ from catalog.errors import VersionDeleted
 from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.formats.store import Store
 from catalog.formats.token_text import TokenBytes
+from catalog.lineage.duck import DuckTables, Row
 from catalog.lineage.limits import QueryLimits
 from catalog.lineage.rows import Keys, ParquetRows, ids_between
-from catalog.lineage.scans import DuckTables, LineageFiles, Row, by_name, empty_table, quoted
+from catalog.lineage.scans import LineageFiles, by_name, empty_table, quoted
 
 if TYPE_CHECKING:
     from corpus_loader import Manifest

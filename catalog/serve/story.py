@@ -14,8 +14,8 @@ from catalog.ask.raw import refuse_suppressed, takedowns_covering, withheld
 from catalog.ask.tokens import sample_tokens, trace
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.figures import written
+from catalog.lineage.duck import Row
 from catalog.lineage.lookups import records_of
-from catalog.lineage.scans import Row
 from catalog.lineage.tables import Lineage
 from catalog.serve.benchmark_items import item_texts
 

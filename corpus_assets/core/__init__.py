@@ -12,6 +12,7 @@ __all__ = [
     "identity",
     "known_errors",
     "lock",
+    "model_choice",
     "packs",
     "parquet_rows",
     "planner",

@@ -12,8 +12,8 @@ class ModelChoice(Settings):
 
     name: str | None = Field(
         default=None,
-        description="an installed model (`corpus models list`); the name may stand alone in place "
-        "of these settings",
+        description="an installed model (`corpus models list`); the name alone, instead of these "
+        "settings, means the same",
     )
     path: str | None = Field(
         default=None, description="instead: a file or folder of your own; `sha256` must be given"

@@ -161,7 +161,8 @@ class ClusterExchange:
             return []
         wanted = pipeline.recipe.clusters
         settings = {
-            "clusters": {"url": wanted.url, "exact": wanted.exact, "near": wanted.near},
+            "clusters": {"url": wanted.url, "exact": wanted.exact}
+            | ({} if wanted.near else {"min_similarity": None}),
             "signatures": pipeline.recipe.signatures.identity(),
             "ranges": cut.ranges,
         }

@@ -8,7 +8,7 @@ from catalog.ask.benchmarks import benchmarks_found
 from catalog.db.registry import Registry
 from catalog.errors import UnknownName
 from catalog.formats.store import Store
-from catalog.lineage.scans import Row
+from catalog.lineage.duck import Row
 from catalog.lineage.tables import Lineage
 from corpus_assets.decontam.verdicts import CUT, DROP, KEEP, NEAR_MISS
 from corpus_assets.inspect.document_signals import Answer

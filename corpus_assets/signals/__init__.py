@@ -33,6 +33,7 @@ __all__ = [
     "annotations",
     "base",
     "classifier",
+    "embedding_score",
     "imported",
     "page_notes",
     "perplexity",

@@ -21,7 +21,7 @@ from markupsafe import Markup
 from catalog.ask.sql import check_query
 from catalog.errors import LineageBroken, QueryRefused
 from catalog.formats.store import Store
-from catalog.lineage.scans import Row, first_line
+from catalog.lineage.duck import Row, first_line
 from catalog.pages import Percent, Section, environment, render
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.graph.pipeline import Pipeline

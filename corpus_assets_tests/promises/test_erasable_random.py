@@ -24,7 +24,7 @@ from corpus_assets_tests.promises.erasure.requests import Asked
 from corpus_assets_tests.promises.erasure.tally import MUST_OCCUR
 
 BATCHES = 3
-QUICK_SEEDS = (9, 10, 12, 14)  # which meet everything in `MUST_OCCUR`
+QUICK_SEEDS = (5, 10, 14)  # which meet everything in `MUST_OCCUR`
 FIRST_SEED = 15  # of the long run
 SEEDS = 10  # of a test; every fifth has two versions, so that this gives 36 cases
 CASES = (SEEDS + SEEDS // 5) * BATCHES

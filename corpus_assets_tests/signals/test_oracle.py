@@ -45,8 +45,8 @@ FAMILIES: list[dict[str, Any]] = [
     {"family": "language"},
     {"family": "c4_lines"},
     {"family": "classifier", "name": "quality", "labels": {"positive": 3, "negative": -1}},
-    {"family": "classifier", "name": "ads", "labels": {"ad": 1}, "text": "plain"},
-    {"family": "label", "name": "kind", "text": "plain", "max_chars": None},
+    {"family": "classifier", "name": "ads", "labels": {"ad": 1}},
+    {"family": "label", "name": "kind"},
 ]
 
 
@@ -90,8 +90,12 @@ def write_corpus(
                 "negatives": [{"files": ["poor.examples"]}],
                 "train": {"min_documents": 1, "dim": 4, "bucket": 500, "min_examples": 5},
             },
-            "ads": {"pinned": "ads.bin", "sha256": ads},
-            "kind": {"pinned": "ads.bin", "sha256": ads},
+            "ads": {"model": {"path": "ads.bin", "sha256": ads}, "text": "plain"},
+            "kind": {
+                "model": {"path": "ads.bin", "sha256": ads},
+                "text": "plain",
+                "max_chars": None,
+            },
         },
         "signals": {"engine": engine, "families": families},
         "selection": {"rules": [{"name": "few_chars", "signal": "n_chars", "min": 1}]},

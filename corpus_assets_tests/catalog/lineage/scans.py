@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from catalog.lineage.duck import Row
 from catalog.lineage.lookups import MEMBER
-from catalog.lineage.scans import Row
 from catalog.lineage.tables import Lineage
 
 

@@ -116,7 +116,6 @@ def test_elements_that_close_themselves_do_not_nest() -> None:
     assert markup_extent(b"<ul>" + b"<li><p>text<br>" * 5000 + b"</ul>", 512, 512) == (1, 0)
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("page", "extent"),
     [

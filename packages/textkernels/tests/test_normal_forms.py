@@ -37,7 +37,6 @@ def in_order(text: str, apart: Apart) -> str:
     return "".join("".join(sorted(run, key=unicodedata.combining)) for _, run in runs)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("bait", ["\u0315\u0300", "\u0f73", "\uff9e\u0334", "\u0344\u0323"])
 def test_very_many_marks_are_put_in_order(bait: str) -> None:
     """The library alone takes a time that grows with the square: minutes for ten times as many."""
