@@ -245,7 +245,7 @@ class Recipe(Settings):
         for asset, bounds in value.items():
             for end in (bounds.min, bounds.max):
                 if end is not None and not 0 <= end <= 1:
-                    raise ValueError(f"{asset}: {end:g} is no share; write one from 0 to 1")
+                    raise ValueError(f"{asset}: {end:g} is not a share; write one from 0 to 1")
         return value
 
     def _check_labels(self) -> None:

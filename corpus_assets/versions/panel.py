@@ -86,7 +86,7 @@ def panels_of(paths: Iterable[Path]) -> list[Panel]:
     if others or alone:
         named = others[0].name if others else f"{alone[0]}.html"
         raise RecipeError(
-            f"panels: {named} is no panel: give NAME.sql, and NAME.html to draw its rows"
+            f"panels: {named} is not a panel: give NAME.sql, and NAME.html to draw its rows"
         )
     panels = [read_panel(path, templates.get(path.stem)) for path in queries]
     with duckdb.connect() as database:

@@ -164,7 +164,7 @@ def test_the_demo_recipe_is_whole() -> None:
         (
             "survival",
             {"documents": {"min": 2}},
-            "survival: documents: 2 is no share; write one from",
+            "survival: documents: 2 is not a share; write one from",
         ),
         ("survival", {"documents": {"min": 0.9, "max": 0.1}}, "survival.documents: min 0.9 is abo"),
         ("selection.rules.few_words.cutoff", "x", "selection: rule 'few_words': cutoff 'x' is not"),

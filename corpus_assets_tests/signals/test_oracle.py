@@ -22,7 +22,7 @@ from corpus_assets.graph.checks import CheckOutcome, check_asset
 from corpus_assets.graph.run import pin_snapshot, run_asset
 from corpus_assets.models.fasttext_library import LibraryModel
 from corpus_assets.session import Session, open_session
-from corpus_assets.signals.classifier import Label
+from corpus_assets.signals.classifier import Label, Reading
 from corpus_assets.signals.language import Language
 from corpus_assets.signals.stages import oracle, signals
 from corpus_assets.signals.stages.signals import compute_signals
@@ -241,7 +241,7 @@ def test_a_wrong_value_is_an_error_that_names_model_and_document_and_no_text(
 
 def test_labels_that_are_equally_likely_may_have_changed_places() -> None:
     table = pa.table({"kind": ["b"], "kind_score": pa.array([0.4999], pa.float32())})
-    family = Label(name="kind", text="plain")
+    family = Label(name="kind").with_reading(Reading(text="plain"))
 
     class Model(LibraryModel):
         def __init__(self, chances: list[float]) -> None:
