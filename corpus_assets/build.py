@@ -146,7 +146,7 @@ def tell_before(session: Session, asset: str) -> None:
     selection is done."""
     line = warning_before_tokens(session.pipeline) if asset == CLUSTERS.asset else None
     if line is not None:
-        session.progress.told(line)
+        session.progress.log(line)
 
 
 def build(
@@ -164,7 +164,7 @@ def build(
         made = building.found()
         if made is not None and runner.knows(session, made):
             if made.gave_way is not None:
-                session.progress.told(f"mixture: {made.gave_way}")
+                session.progress.log(f"mixture: {made.gave_way}")
             if release:
                 _release(session, made, InProcess())
             return made
@@ -200,7 +200,7 @@ class Build:
         kernels = kernels_line(cache_folder("corpus_assets"))
         told = (*session.pipeline.recipe.caveats(), *session.taken_over.lines(), kernels)
         for line in filter(None, told):
-            session.progress.told(line)
+            session.progress.log(line)
         self._is_pinned = True
 
     def found(self) -> Version | None:
@@ -252,7 +252,7 @@ class Build:
             }:
                 return
             if made.gave_way is not None:
-                session.progress.told(f"mixture: {made.gave_way}")
+                session.progress.log(f"mixture: {made.gave_way}")
             try:
                 if not is_published(session.pipeline, session.registry, made):
                     publish(
@@ -266,7 +266,7 @@ class Build:
             except OrdersChanged:
                 if session.requests:
                     raise  # a takedown run looks first whose orders they are
-            session.progress.told("new takedowns were filed: rebuilding without their documents")
+            session.progress.log("new takedowns were filed: rebuilding without their documents")
             refresh_orders(session)
             for asset in session.pipeline.graph.assets:
                 run_one(session, asset, record)
@@ -286,7 +286,7 @@ def _release(session: Session, version: Version, record: Record) -> None:
     """Release a version whose gates have passed, and tell what became of it."""
     told = release_if_passed(session.registry, version.name, session.replaces)
     record.gated(version, told)
-    session.progress.told(told)
+    session.progress.log(told)
 
 
 def _snapshots(pipeline: Pipeline, asset: str) -> Sequence[str | None]:

@@ -79,7 +79,7 @@ def open_session(
     progress = progress or Silent()
     places = (place for source in loaded.sources for place in source.snapshots.values())
     if any(map(is_demo, places)) and not home.demo_sources.exists():
-        progress.told("writing the demo sources: about ten seconds, once")
+        progress.log("writing the demo sources: about ten seconds, once")
     store, registry = open_home(home)
     pins: dict[str, Output] = {}
     pinned = lock or calibrations
@@ -105,7 +105,7 @@ def open_session(
         pipeline.pins = taken.pins
     chosen = engine or EngineChoice(workers=workers)
     progress = progress or Silent()
-    with chosen.opened(home.store_url, function_of, progress.told) as opened:
+    with chosen.opened(home.store_url, function_of, progress.log) as opened:
         yield Session(
             home,
             pipeline,
@@ -141,7 +141,7 @@ def reopen_session(
     with contextlib.ExitStack() as stack:
         kept = stack.enter_context(open_kept(store, published_files(store, row)))
         if isinstance(chosen, EngineChoice):
-            opened = stack.enter_context(chosen.opened(home.store_url, function_of, progress.told))
+            opened = stack.enter_context(chosen.opened(home.store_url, function_of, progress.log))
         else:
             opened = chosen
         pipeline = Pipeline(
@@ -196,7 +196,7 @@ def open_home(home: Home) -> tuple[Store, Registry]:
 def build_lease(session: Session) -> Iterator[None]:
     """Hold the lease of a build: registry and engine of the session write nothing once it is lost."""
     registry = session.registry
-    with building(registry, session.progress.told, session.engine.allow_until) as fenced:
+    with building(registry, session.progress.log, session.engine.allow_until) as fenced:
         session.registry = fenced
         try:
             yield

@@ -86,7 +86,7 @@ def summary(lineage: Lineage) -> list[Row]:
     return [_row(one, totals[one.stage, one.reason]) for one in summed(rows)]
 
 
-def told(lineage: Lineage) -> list[Row]:
+def all_judgements(lineage: Lineage) -> list[Row]:
     """Return all judgements; without their words where a standing order covers the record."""
     return [
         asdict(row) | ({} if _may_be_shown(lineage, row) else {"why": None})

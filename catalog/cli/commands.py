@@ -117,13 +117,13 @@ def judgements(place: Place, as_json: bool, version: str | None, listed: bool) -
 
     By reason, with 95% intervals. Reviewers record them in `catalog serve --review`.
     """
-    from catalog.ask.review import summary, told
+    from catalog.ask.review import all_judgements, summary
 
     with place.lineage(version) as tables:
         row = tables.version
         answer = {"version": row.name, "state": row.state, "reasons": summary(tables)}
         if listed:
-            answer["judgements"] = told(tables)
+            answer["judgements"] = all_judgements(tables)
     print_json(answer) if as_json else views.show_judgements(answer)
 
 

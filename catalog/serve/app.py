@@ -174,8 +174,8 @@ class Application:
         with self.versions.lineage(request.query_params.get("version")) as lineage:
             doc_id = documents.resolve_doc_id(lineage, request.path_params["doc_id"])
             answer = documents.history(lineage, doc_id)
-            told = story.told(lineage, doc_id, answer)
-        return self.page("document.html", {"document": answer, **told}, answer["version"])
+            shown = story.document_story(lineage, doc_id, answer)
+        return self.page("document.html", {"document": answer, **shown}, answer["version"])
 
     def beside(self, request: Request) -> Response:
         with self.versions.lineage(request.query_params.get("version")) as lineage:

@@ -66,7 +66,7 @@ def number(written: str, name: str, default: int | None) -> int | None:
 # A document.
 
 
-def told(lineage: Lineage, doc_id: bytes, history: Mapping[str, Any]) -> dict[str, Any]:
+def document_story(lineage: Lineage, doc_id: bytes, history: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a document's page has beside its history: its text with every edit, its signals
     beside the rules about them, the benchmark items found in it."""
     records = history["records"]

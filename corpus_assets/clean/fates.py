@@ -13,7 +13,7 @@ from corpus_assets.clean.rewriting import Left
 from corpus_assets.core import files
 from corpus_assets.core.decisions import Drop
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Each, TaskContext
+from corpus_assets.core.task import LazySequence, TaskContext
 from corpus_assets.decontam.stage import Judged, judged, verdict_inputs
 from corpus_assets.dedup.clusters import REASONS
 from corpus_assets.signals import TextStep
@@ -46,7 +46,7 @@ one document keeps for all must not be cut where another threshold drops that do
 
 def fate_inputs(pipeline: CleanPlanner, snapshot: str) -> Sequence[dict[str, Output]]:
     """Return what says, for each part, which of its documents the stages before cleaning drop."""
-    return Each(
+    return LazySequence(
         lambda _, selected, members, hits: {"selection": selected, "members": members} | hits,
         pipeline.parts(files.SELECTION, snapshot),
         files.MEMBERS.of_parts(pipeline.results(files.MEMBERS.stage, snapshot)),

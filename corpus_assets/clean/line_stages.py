@@ -31,14 +31,14 @@ from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.shuffle import Rows, Shuffle, Tables
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Each, Task, TaskContext, part_label
+from corpus_assets.core.task import LazySequence, Task, TaskContext, part_label
 from corpus_assets.decontam.stage import verdict_settings
 
 
 def plan_line_keys(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
     settings = _settings(pipeline, "domains", "min_chars", "bucket") | step_settings(pipeline)
     texts = pipeline.parts(files.DOCUMENTS, snapshot)
-    inputs = Each(lambda _, documents: {"documents": documents}, texts)
+    inputs = LazySequence(lambda _, documents: {"documents": documents}, texts)
     return _part_tasks(pipeline, snapshot, LINE_KEYS, settings, inputs)
 
 
@@ -51,7 +51,7 @@ def plan_line_candidates(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task
     if not _is_asked(pipeline, snapshot):
         return []
     (common,) = pipeline.parts(files.COMMON_LINES, snapshot)
-    inputs = Each(lambda _, own: own | {"common": common}, _line_inputs(pipeline, snapshot))
+    inputs = LazySequence(lambda _, own: own | {"common": common}, _line_inputs(pipeline, snapshot))
     return _part_tasks(pipeline, snapshot, LINE_CANDIDATES, verdict_settings(pipeline), inputs)
 
 
@@ -68,7 +68,7 @@ def _settings(pipeline: CleanPlanner, *names: str) -> dict[str, Any]:
 def _line_inputs(pipeline: CleanPlanner, snapshot: str) -> Sequence[dict[str, Output]]:
     if not _is_asked(pipeline, snapshot):
         return []
-    return Each(
+    return LazySequence(
         lambda _, documents, keys, fates: {"documents": documents, "line_keys": keys} | fates,
         pipeline.parts(files.DOCUMENTS, snapshot),
         pipeline.parts(files.LINE_KEYS, snapshot),
@@ -85,7 +85,9 @@ def _part_tasks(
 ) -> Sequence[Task]:
     if not _is_asked(pipeline, snapshot):
         return []
-    return Each(lambda i, own: stage.task(settings, own, label=part_label(snapshot, i)), inputs)
+    return LazySequence(
+        lambda i, own: stage.task(settings, own, label=part_label(snapshot, i)), inputs
+    )
 
 
 def run_line_keys(context: TaskContext) -> None:

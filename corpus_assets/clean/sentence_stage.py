@@ -17,7 +17,7 @@ from corpus_assets.core import files
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Each, Task, TaskContext, part_label
+from corpus_assets.core.task import LazySequence, Task, TaskContext, part_label
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.sentences import SentenceCut, score_sentences
 from corpus_assets.signals.stages.settings import SignalSettings
@@ -36,7 +36,7 @@ def plan_sentence_scores(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task
     settings = {"scores": families.plain(), "score_versions": families.identity()}
     settings |= step_settings(pipeline)
     shared, extra, params = signal_models(pipeline, families.needs())
-    return Each(
+    return LazySequence(
         lambda i, documents: SENTENCE_SCORES.task(
             settings,
             {"documents": documents} | shared,
@@ -51,8 +51,8 @@ def plan_sentence_scores(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task
 def sentence_inputs(pipeline: CleanPlanner, snapshot: str) -> Sequence[dict[str, Output]]:
     """Return what cleaning reads of it for each part, where the recipe cuts sentences."""
     if not _families(pipeline, snapshot).families:
-        return Each(lambda *_: {}, pipeline.parts(files.DOCUMENTS, snapshot))
-    return Each(
+        return LazySequence(lambda *_: {}, pipeline.parts(files.DOCUMENTS, snapshot))
+    return LazySequence(
         lambda _, scores: {"sentences": scores}, pipeline.parts(files.SENTENCE_SCORES, snapshot)
     )
 

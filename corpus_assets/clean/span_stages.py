@@ -27,7 +27,7 @@ from corpus_assets.core import files
 from corpus_assets.core.shuffle import Rows, Shuffle, Tables
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
+from corpus_assets.core.task import LazySequence, Task, TaskContext, count, part_label
 from corpus_assets.decontam.stage import verdict_settings
 
 
@@ -89,7 +89,7 @@ def _part_tasks(
     settings |= step_settings(pipeline) | verdict_settings(pipeline)
     shared = shared | {"boilerplate": pipeline.calibration(files.BOILERPLATE, snapshot)}
     fates = fate_inputs(pipeline, snapshot)
-    return Each(
+    return LazySequence(
         lambda i, documents, fate: stage.task(
             settings, {"documents": documents} | shared | fate, label=part_label(snapshot, i)
         ),

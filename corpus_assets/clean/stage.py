@@ -42,7 +42,15 @@ from corpus_assets.core.decisions import Drop, part_decisions
 from corpus_assets.core.earlier import Earlier
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.stage import Scope, Stage
-from corpus_assets.core.task import LOOKUP_ROWS, Each, Task, TaskContext, count, part_label, values
+from corpus_assets.core.task import (
+    LOOKUP_ROWS,
+    LazySequence,
+    Task,
+    TaskContext,
+    count,
+    part_label,
+    values,
+)
 from corpus_assets.decontam.stage import Judged, judged, verdict_settings, write_hits
 from corpus_assets.scrub.settings import TOO_MUCH, drop_reason
 from corpus_assets.scrub.text_hashes import (
@@ -105,7 +113,7 @@ def plan_clean_text(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
     )
     lists, paths = hash_list_inputs(pipeline)
     settings |= recognizer_settings(pipeline)
-    return Each(
+    return LazySequence(
         lambda i, records, documents, fate, sentences: CLEAN_TEXT.task(
             settings,
             {"records": records, "documents": documents} | shared | fate | sentences,

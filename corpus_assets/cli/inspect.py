@@ -337,10 +337,10 @@ def _notes(answer: Answer) -> Iterable[str]:
             f"({version['chars_per_token']} a token in the version); `to expect` supposes that "
             "later stages leave as large a share of them as of the rest."
         )
-    copies = version["stand_ins"]
-    if copies["documents"]:
+    promoted = version["promoted_copies"]
+    if promoted["documents"]:
         yield (
-            f"{copies['documents']:,} of those dropped ({counted(copies['tokens'], 'token')}) have a "
+            f"{promoted['documents']:,} of those dropped ({counted(promoted['tokens'], 'token')}) have a "
             "kept copy that replaces them; they are not counted as lost."
         )
 

@@ -116,7 +116,7 @@ def build(
     place = Home.resolve(home)
     with contextlib.ExitStack() as stack:
         progress = stack.enter_context(display())
-        progress.told(f"planning {recipe}")  # at once: what follows takes a second to load
+        progress.log(f"planning {recipe}")  # at once: what follows takes a second to load
 
         from corpus_assets.build import build as run_build
         from corpus_assets.cli.build_view import summary_lines
@@ -237,7 +237,7 @@ def plan(
     if as_json:
         body = {line.asset: vars(line) | {"state": line.state} for line in lines}
         if session.pipeline.recipe.use_fallbacks:
-            body["signals"]["stand_ins"] = session.pipeline.recipe.fallbacks_in_use()
+            body["signals"]["fallbacks"] = session.pipeline.recipe.fallbacks_in_use()
         for name, would_be in fresh.items():
             asset = body[session.pipeline.graph[name.partition("/")[0]].asset]
             found = {"from": taken.origin.get(name, lock), "fresh": would_be}

@@ -49,7 +49,7 @@ class PlainLog:
         name = f"{asset} {snapshot}" if snapshot else asset
         self._write(f"{name}: {counted(ran, 'part')} computed{found} in {seconds:.1f} s{speed}")
 
-    def told(self, line: str) -> None:
+    def log(self, line: str) -> None:
         self._write(line)
 
 
@@ -98,7 +98,7 @@ class LiveBars:
     def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:
         self._task = None
 
-    def told(self, line: str) -> None:
+    def log(self, line: str) -> None:
         self._bars.console.print(line, markup=False)
 
 

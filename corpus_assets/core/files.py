@@ -10,7 +10,7 @@ from catalog.formats import lineage_tables
 from catalog.formats.tables import Table
 from corpus_assets.core import tables
 from corpus_assets.core.store import Output, Result
-from corpus_assets.core.task import Each
+from corpus_assets.core.task import LazySequence
 
 
 class File(str):
@@ -52,7 +52,7 @@ class File(str):
             return held[number][self.numbered(part)]
 
         parts = np.arange(ends[-1] if len(ends) else 0)
-        return Each(output, np.searchsorted(ends, parts, "right").astype(np.int32))
+        return LazySequence(output, np.searchsorted(ends, parts, "right").astype(np.int32))
 
     def matches(self, name: str) -> bool:
         return fnmatchcase(name, self)

@@ -43,7 +43,7 @@ from corpus_assets.core.store import (
     local_checked,
     sha256_hex,
 )
-from corpus_assets.core.task import Each, FileSpool, Task, unnamed_file
+from corpus_assets.core.task import FileSpool, LazySequence, Task, unnamed_file
 
 FOLDER = "results"
 ALL = "_all"  # no snapshot's name begins so
@@ -84,7 +84,7 @@ Recorded = Callable[[], Iterable[tuple[str, str]]]
 """Fingerprints of a stage's results and their content hashes, as the registry has them."""
 
 
-class Identified(Each[Task]):
+class Identified(LazySequence[Task]):
     """Tasks whose fingerprints are known."""
 
     prints: Bytes
@@ -369,7 +369,7 @@ class Columns:
         return np.concatenate(sizes)
 
 
-class Results(Each[Result]):
+class Results(LazySequence[Result]):
     """Results of a stage in the order of its tasks."""
 
     def __init__(self, columns: Columns, rows: Numbers) -> None:

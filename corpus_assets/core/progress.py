@@ -14,7 +14,7 @@ class Progress(Protocol):
         """The asset is done: so many parts were found in the store, so many were run."""
         ...
 
-    def told(self, line: str) -> None:
+    def log(self, line: str) -> None:
         """Something a person should know: whom the build waits for, why it begins again."""
         ...
 
@@ -31,5 +31,5 @@ class Silent:
     def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:
         return
 
-    def told(self, line: str) -> None:
+    def log(self, line: str) -> None:
         return

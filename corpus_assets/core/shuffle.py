@@ -34,7 +34,7 @@ from corpus_assets.core.files import File
 from corpus_assets.core.planner import Planner
 from corpus_assets.core.stage import Calibration, Inputs, Scope, Stage, no_inputs
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Each, Task, TaskContext, parquet_bytes
+from corpus_assets.core.task import LazySequence, Task, TaskContext, parquet_bytes
 
 VERSION = 3
 """Of what tasks over groups write."""
@@ -395,7 +395,7 @@ def plan_groups(
         }
         return stage.task(settings, inputs, label=f"{where} parts {run[0]} to {run[-1]}")
 
-    return Each(task, exchange.group_runs(count, most))
+    return LazySequence(task, exchange.group_runs(count, most))
 
 
 def _tables(context: TaskContext, name: str) -> Tables:

@@ -16,7 +16,7 @@ from corpus_assets.core.files import File
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.planner import Planner
 from corpus_assets.core.store import Output, Result
-from corpus_assets.core.task import Each, Task, TaskContext, part_label
+from corpus_assets.core.task import LazySequence, Task, TaskContext, part_label
 
 
 class Scope(StrEnum):
@@ -166,7 +166,7 @@ def part_stage(
             inputs = {**dict(zip(reads, own, strict=True)), **given}
             return stage.task(said, inputs, label=part_label(snapshot, number))
 
-        return Each(task, *(pipeline.parts(file, snapshot) for file in reads.values()))
+        return LazySequence(task, *(pipeline.parts(file, snapshot) for file in reads.values()))
 
     stage = Stage(
         name,

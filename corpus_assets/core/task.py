@@ -371,7 +371,7 @@ class Column(Protocol):
     def __getitem__(self, place: Any) -> Any: ...
 
 
-class Each(Sequence[T_co]):
+class LazySequence(Sequence[T_co]):
     """Item i is `make(i, *(column[i] for column in columns))`, made anew at every look."""
 
     def __init__(self, make: Callable[..., T_co], first: Column, *others: Column):

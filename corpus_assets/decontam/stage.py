@@ -23,7 +23,15 @@ from corpus_assets.core.lock import FOLDER, PinnedFile
 from corpus_assets.core.shuffle import Gather, Tables
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import LOOKUP_ROWS, Each, Task, TaskContext, count, part_label, values
+from corpus_assets.core.task import (
+    LOOKUP_ROWS,
+    LazySequence,
+    Task,
+    TaskContext,
+    count,
+    part_label,
+    values,
+)
 from corpus_assets.decontam import contamination, eval_index, judgements, source_exclusions
 from corpus_assets.decontam import verdicts as verdict_rules
 from corpus_assets.decontam.contamination import REASON, ScanSettings, scan
@@ -134,7 +142,7 @@ def plan_contamination(pipeline: DecontamPlanner, snapshot: str) -> Sequence[Tas
     model = paraphrase_model(pipeline)
     digests = {} if model is None else {"paraphrases": model[2]}
     params = {} if model is None else {"paraphrases": str(model[1])}
-    return Each(
+    return LazySequence(
         lambda i, documents: CONTAMINATION.task(
             settings,
             {"documents": documents, "eval_index": index},
@@ -179,11 +187,13 @@ def verdict_settings(pipeline: DecontamPlanner) -> dict[str, Any]:
 def verdict_inputs(pipeline: DecontamPlanner, snapshot: str) -> Sequence[dict[str, Output]]:
     """Return what it reads for that, for each part; nothing where the recipe has no suite."""
     if not pipeline.recipe.suites:
-        return Each(lambda *_: {}, pipeline.parts(files.DOCUMENTS, snapshot))
+        return LazySequence(lambda *_: {}, pipeline.parts(files.DOCUMENTS, snapshot))
     shared = {"common_items": pipeline.calibration(files.COMMON_ITEMS)}
     for said in pipeline.parts(files.JUDGEMENTS, snapshot):
         shared["judgements"] = said
-    return Each(lambda _, hits: {"hits": hits} | shared, pipeline.parts(files.HITS, snapshot))
+    return LazySequence(
+        lambda _, hits: {"hits": hits} | shared, pipeline.parts(files.HITS, snapshot)
+    )
 
 
 STAGE = "contamination"

@@ -24,7 +24,7 @@ from corpus_assets.core.exchange import (
 from corpus_assets.core.files import File
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Each, Task, TaskContext
+from corpus_assets.core.task import LazySequence, Task, TaskContext
 from corpus_assets.dedup import exchange, signatures
 from corpus_assets.dedup.parts import SIGNED_FILES, group_parts
 from corpus_assets.dedup.planner import DedupPlanner
@@ -167,7 +167,7 @@ class ClusterExchange:
             "ranges": cut.ranges,
         }
         inputs = self.inputs(pipeline, snapshot, files.RECORDS, files.CANDIDATE_KEYS, self.kept)
-        return Each(
+        return LazySequence(
             lambda i, group: self.stages[0].task(
                 settings, inputs(group), label=_label(snapshot, "group", i)
             ),
@@ -180,7 +180,7 @@ class ClusterExchange:
             return []
         settings = {"tables": cut.tables, "firsts": cut.firsts}
         ranges = self._ranges(pipeline, snapshot, self._keys)
-        return Each(
+        return LazySequence(
             lambda i, _: self.stages[1].task(
                 settings,
                 **range_inputs(ranges.get(range_name(i), {})),
@@ -210,7 +210,7 @@ class ClusterExchange:
         }
         settings = {"batches": cut.batches, "signatures": pipeline.recipe.signatures.identity()}
         inputs = self.inputs(pipeline, snapshot, files.RECORDS, *SIGNED_FILES)
-        return Each(
+        return LazySequence(
             lambda i, group: self.stages[3].task(
                 settings | {"first_part": group.parts.start},
                 inputs(group),
@@ -233,7 +233,7 @@ class ClusterExchange:
             "first_parts": [group.parts.start for _, group in cut.own],
         }
         ranges = self._ranges(pipeline, snapshot, self._rows)
-        return Each(
+        return LazySequence(
             lambda i, _: self.stages[4].task(
                 settings,
                 **range_inputs(ranges.get(range_name(i), {})),
@@ -248,7 +248,7 @@ class ClusterExchange:
         """Plan the clusters of a snapshot, by group of parts."""
         ranges = self._ranges(pipeline, snapshot, self._found)
         inputs = self.inputs(pipeline, snapshot, files.RECORDS, self.kept)
-        return Each(
+        return LazySequence(
             lambda i, group: stage.task(
                 {"snapshot": snapshot, "first_part": group.parts.start},
                 inputs(group),

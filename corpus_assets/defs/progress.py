@@ -19,9 +19,9 @@ class Observed:
     the asset's page plots."""
 
     def __init__(
-        self, told: Progress, context: dg.AssetExecutionContext | dg.OpExecutionContext
+        self, progress: Progress, context: dg.AssetExecutionContext | dg.OpExecutionContext
     ) -> None:
-        self._told, self._context = told, context
+        self._progress, self._context = progress, context
         self._begin("", None)
 
     def _begin(self, asset: str, snapshot: str | None) -> None:
@@ -30,13 +30,13 @@ class Observed:
         self._parts = self._done = self._ran = self._documents = 0
 
     def started(self, asset: str, snapshot: str | None, parts: int) -> None:
-        self._told.started(asset, snapshot, parts)
+        self._progress.started(asset, snapshot, parts)
         if (asset, snapshot) != (self._asset, self._snapshot):
             self._begin(asset, snapshot)
         self._parts += parts
 
     def advanced(self, asset: str, snapshot: str | None, documents: int, cached: bool) -> None:
-        self._told.advanced(asset, snapshot, documents, cached)
+        self._progress.advanced(asset, snapshot, documents, cached)
         self._done += 1
         self._ran += not cached
         self._documents += 0 if cached else documents
@@ -64,12 +64,12 @@ class Observed:
         )
 
     def finished(self, asset: str, snapshot: str | None, cached: int, ran: int) -> None:
-        self._told.finished(asset, snapshot, cached, ran)
+        self._progress.finished(asset, snapshot, cached, ran)
         where = f"{asset} of {snapshot}" if snapshot else asset
         self._context.log.info(f"{where}: {counted(ran, 'part')} computed, {cached:,} cached")
 
-    def told(self, line: str) -> None:
-        self._told.told(line)
+    def log(self, line: str) -> None:
+        self._progress.log(line)
         self._context.log.info(line)
 
 

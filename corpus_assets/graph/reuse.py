@@ -16,7 +16,7 @@ import numpy as np
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.stage import Stage
 from corpus_assets.core.store import Result
-from corpus_assets.core.task import Each, EarlierResult, Task
+from corpus_assets.core.task import EarlierResult, LazySequence, Task
 from corpus_assets.graph.pipeline import Pipeline
 
 
@@ -62,7 +62,7 @@ def with_reuse(
     def with_earlier(i: int, task: Task) -> Task:
         return told.get(i, task)
 
-    return Each(with_earlier, tasks)
+    return LazySequence(with_earlier, tasks)
 
 
 def _shared(task: Task, stage: Stage) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from corpus_assets.core.identity import digest
 from corpus_assets.core.packs import Contents, fingerprints
 from corpus_assets.core.progress import Progress
 from corpus_assets.core.stage import Stage
-from corpus_assets.core.task import Each, Finished, Task
+from corpus_assets.core.task import Finished, LazySequence, Task
 from corpus_assets.graph.engine.base import Engine
 from corpus_assets.graph.engine.tries import FailedTask, PartsFailed
 from corpus_assets.graph.pipeline import Pipeline
@@ -170,7 +170,7 @@ def run_stage(
         notes.add(_artifact_row(part, task_of(part), done, snapshot))
 
     try:
-        engine.run(Each(lambda _, part: task_of(int(part)), todo), on_done)
+        engine.run(LazySequence(lambda _, part: task_of(int(part)), todo), on_done)
     except PartsFailed as error:
         notes.write()
         if len(tasks) == 1:  # there is nothing to go on with, so nothing to set aside

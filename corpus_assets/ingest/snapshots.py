@@ -23,7 +23,7 @@ from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.store import Output, Store, damaged, sealed_json, unsealed
-from corpus_assets.core.task import Each, unnamed_file
+from corpus_assets.core.task import LazySequence, unnamed_file
 from corpus_assets.ingest.records import SourceFile
 
 
@@ -156,11 +156,11 @@ def _load_long(data: bytes, home: Path) -> SnapshotFiles | None:
 
 def _listed(
     file: pa.NativeFile, starts: npt.NDArray[np.int64], read: Callable[[dict[str, Any]], Any]
-) -> Each[Any]:
+) -> LazySequence[Any]:
     def entry(_: int, start: int, end: int) -> Any:
         return read(json.loads(file.read_at(end - start - 1, start)))
 
-    return Each(entry, starts[:-1], starts[1:])
+    return LazySequence(entry, starts[:-1], starts[1:])
 
 
 def _entries(data: bytes, at: int) -> npt.NDArray[np.int64]:

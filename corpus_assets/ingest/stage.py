@@ -16,7 +16,7 @@ from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Result
 from corpus_assets.core.task import (
     LOOKUP_ROWS,
-    Each,
+    LazySequence,
     Origin,
     Task,
     TaskContext,
@@ -121,7 +121,7 @@ def plan_documents(pipeline: IngestPlanner, snapshot: str) -> Sequence[Task]:
             label=f"{snapshot} {file.name}",
         )
 
-    return parts_under_orders(pipeline, snapshot, Each(base, pinned.files))
+    return parts_under_orders(pipeline, snapshot, LazySequence(base, pinned.files))
 
 
 def extraction_model(pipeline: IngestPlanner) -> tuple[Path, str] | None:
@@ -178,7 +178,7 @@ def results_before_purge(pipeline: IngestPlanner, snapshot: str) -> Sequence[Res
     def earlier(part: int, result: Result) -> Result:
         return others.get(part, result)
 
-    return Each(earlier, pipeline.results(DOCUMENTS.name, snapshot))
+    return LazySequence(earlier, pipeline.results(DOCUMENTS.name, snapshot))
 
 
 def remember_parts(pipeline: IngestPlanner, tasks: Sequence[Task]) -> None:

@@ -78,7 +78,7 @@ def sweep(session: Session, sizes: Sequence[int], model: Model) -> list[Mapping[
     special = entry.special_names()
     rows: list[Mapping[str, Any]] = []
     for settings in asked:
-        session.progress.told(f"training {settings.max_ids:,} ids")
+        session.progress.log(f"training {settings.max_ids:,} ids")
         subject = Subject(
             train_tokenizer(training, settings, scripts), special["eod"], special["pad"]
         )

@@ -8,7 +8,7 @@
 
 Selection is exact. Stages downstream (duplicates, benchmarks, cleaning) are not decided again:
 documents that would come in count as if they passed them, so gains are upper bounds. A document
-that would go may leave a copy that takes its place; those are counted (`stand_ins`).
+that would go may leave a copy that takes its place; those are counted (`promoted_copies`).
 """
 
 from collections import defaultdict
@@ -27,7 +27,7 @@ from corpus_assets.inspect.version_columns import (
     VersionColumns,
     draw_order,
 )
-from corpus_assets.inspect.whatif_tokens import StandIns, ids_and_tokens
+from corpus_assets.inspect.whatif_tokens import PromotedCopies, ids_and_tokens
 from corpus_assets.select.columns import Columns, Mask, first_failures, rule_cutoff
 from corpus_assets.select.rules import Rule
 
@@ -88,7 +88,7 @@ class Comparison:
     rules_after: dict[str, RuleEffect]
     would_go: list[Sampled]
     would_stay: list[Sampled]
-    stand_ins: tuple[int, int] = (0, 0)  # documents, tokens
+    promoted_copies: tuple[int, int] = (0, 0)  # documents, tokens
 
     @property
     def has_tokens(self) -> bool:
@@ -110,7 +110,7 @@ def compare(columns: VersionColumns, after: Ruling, sample: int = 10) -> Compari
     ]
     samples: tuple[list[Sampled], list[Sampled]] = ([], [])
     known_ids = ids_and_tokens(columns)
-    stand_ins = StandIns(columns)
+    promoted_copies = PromotedCopies(columns)
     for parts, table in columns.batches(names):
         ids = [known_ids[part.snapshot, part.part] for part in parts]
         keys = np.concatenate([one.keys for one in ids])
@@ -123,7 +123,7 @@ def compare(columns: VersionColumns, after: Ruling, sample: int = 10) -> Compari
             some += batch.sample(bool(going), sample, columns.recipe.seed)
             some.sort(key=lambda one: (one.order, one.part.snapshot, one.part.part, one.row))
             del some[sample:]
-        stand_ins.add(parts, keys, batch.kept(1), in_version * batch.kept(0))
+        promoted_copies.add(parts, keys, batch.kept(1), in_version * batch.kept(0))
     return Comparison(
         columns,
         after,
@@ -135,7 +135,7 @@ def compare(columns: VersionColumns, after: Ruling, sample: int = 10) -> Compari
         effects[1],
         samples[0],
         samples[1],
-        stand_ins.found(),
+        promoted_copies.found(),
     )
 
 

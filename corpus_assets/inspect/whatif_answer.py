@@ -34,7 +34,7 @@ def answer_of(found: Comparison) -> Answer:
         "changes": changed_keys(_by_name(before.settings), _by_name(after.settings)),
         "cutoffs": changed_keys(plain_cutoffs(before.cutoffs), plain_cutoffs(after.cutoffs)),
         "selection": _selection(found.cells),
-        "version": estimate.version(found.cells, found.stand_ins),
+        "version": estimate.version(found.cells, found.promoted_copies),
         "by_language": _grouped(found, estimate, lambda cell, _: cell.language),
         "by_domain": _grouped(found, estimate, lambda cell, _: cell.domain),
         "by_snapshot": _grouped(found, estimate, lambda cell, _: cell.snapshot),
@@ -94,7 +94,7 @@ class _Estimate:
         tokens = self.tokens(cell)
         return cell.documents, tokens, tokens * self.passing(cell)
 
-    def version(self, cells: list[Cell], stand_ins: tuple[int, int]) -> Answer | None:
+    def version(self, cells: list[Cell], promoted_copies: tuple[int, int]) -> Answer | None:
         """Estimate the version before and after; None where there is none."""
         if not self.known:
             return None
@@ -103,14 +103,14 @@ class _Estimate:
         return {
             "documents": {
                 "before": sum(cell.in_version for cell in cells),
-                "after_at_most": int(at_most) + stand_ins[0],
+                "after_at_most": int(at_most) + promoted_copies[0],
             },
             "tokens": {
                 "before": sum(cell.tokens for cell in cells),
-                "after_at_most": round(tokens) + stand_ins[1],
-                "after_expected": round(expected) + stand_ins[1],
+                "after_at_most": round(tokens) + promoted_copies[1],
+                "after_expected": round(expected) + promoted_copies[1],
             },
-            "stand_ins": {"documents": stand_ins[0], "tokens": stand_ins[1]},
+            "promoted_copies": {"documents": promoted_copies[0], "tokens": promoted_copies[1]},
             "chars_per_token": round(self._chars[None, None] / self._tokens[None, None], 3)
             if self._tokens[None, None]
             else None,

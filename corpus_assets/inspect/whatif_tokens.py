@@ -64,7 +64,7 @@ def _lengths(columns: VersionColumns, files: Sequence[str]) -> tuple[Keys, Count
     return keys[starts], np.add.reduceat(lengths, starts)
 
 
-class StandIns:
+class PromotedCopies:
     """Documents of the version that would go, and have a copy that would stay.
 
     Other members of their clusters were dropped as duplicates. With them gone, one of the members

@@ -16,7 +16,7 @@ from corpus_assets.core import files
 from corpus_assets.core.planner import AnyRecipe, Planner
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output, Result
-from corpus_assets.core.task import Each, Task, TaskContext, count
+from corpus_assets.core.task import LazySequence, Task, TaskContext, count
 from corpus_assets.lineage.keys import UNITS_PER_RUN, VERSION, columns_of, make_keys
 
 SUFFIX = ".keys"
@@ -47,7 +47,7 @@ def plan_lineage_keys(pipeline: Planner[AnyRecipe], snapshot: str) -> Sequence[T
     runs += [
         partial(of_shards, group, n) for group in sorted(shards) for n in _firsts(shards[group])
     ]
-    return Each(lambda _, run: run(), runs)
+    return LazySequence(lambda _, run: run(), runs)
 
 
 def shard_spans(

@@ -405,7 +405,7 @@ class Recipe(Settings):
         body = super().identity()
         del body["fallbacks"], body["use_fallbacks"]  # what they change is in its place
         if self.use_fallbacks:
-            body["stand_ins"] = self.fallbacks_in_use()  # the key that locks and digests have
+            body["fallbacks"] = self.fallbacks_in_use()
         del body["panels"]  # they show what came out
         del body["drift"]  # it judges what comes out, and changes nothing of it
         del body["gate"], body["evidence"]  # as `drift`

@@ -11,7 +11,7 @@ All of it in exact fractions, so that ties are ties on every machine; they go by
 
 A domain of which nothing is there, from the start or after a takedown, gives its share to the
 others, and a phase without anything is left out. Where the limits on epochs cannot be held, a
-version's run is shortened until they are (`fitted`): neither blocks a version.
+version's run is shortened until they are (`plan_mixture`): neither blocks a version.
 """
 
 import contextlib
@@ -37,11 +37,11 @@ __all__ = [
     "MixedGroup",
     "MixtureSettings",
     "PhaseSettings",
-    "Wish",
-    "fitted",
+    "RequestedMix",
     "phases_from",
+    "plan_mixture",
+    "requested_mix",
     "tempered",
-    "wish_of",
 ]
 
 
@@ -49,7 +49,7 @@ ONE = Fraction(1)
 
 
 @dataclass(frozen=True)
-class Wish:
+class RequestedMix:
     """What a recipe asks of the groups there are, before anything is rounded or refused."""
 
     groups: tuple[MixedGroup, ...]  # those with samples, by id
@@ -83,27 +83,29 @@ class Wish:
         return found if found > 0 and enough else None
 
 
-def fitted(
+def plan_mixture(
     groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
 ) -> tuple[list[Phase], str | None]:
-    """Plan the phases of a version; also return which wish could not be met, if any.
+    """Plan the phases of a version; also return which requested could not be met, if any.
 
     A mix that asks for more epochs than are allowed gets the longest run within the limits; where
     not even a block of each phase is, groups are repeated as often as the weights ask.
     """
-    wish = wish_of(groups, settings, seq_len)
+    requested = requested_mix(groups, settings, seq_len)
     try:
         return phases_from(groups, settings, seq_len), None
     except RecipeError as error:
         problem = str(error)
-    longest = wish.longest_run(settings)
+    longest = requested.longest_run(settings)
     if longest is not None:
         shorter = settings.model_copy(update={"run_tokens": longest})
         with contextlib.suppress(RecipeError):
             phases = phases_from(groups, shorter, seq_len)
             return phases, f"the run is shortened to {longest:,} tokens: {problem}"
-    draws = Fraction(sum(wish.blocks) * settings.block_samples)
-    phases = _phases(wish, {group.id: draws for group in wish.groups}, settings.block_samples)
+    draws = Fraction(sum(requested.blocks) * settings.block_samples)
+    phases = _phases(
+        requested, {group.id: draws for group in requested.groups}, settings.block_samples
+    )
     return phases, f"groups are repeated more often than is allowed: {problem}"
 
 
@@ -116,13 +118,17 @@ def phases_from(
     A group whose share is too small for one sample in a block may get none; `mixture_table`
     shows it with 0 epochs, and a larger `block_samples` brings it in.
     """
-    wish = wish_of(groups, settings, seq_len)
-    limits = {group.id: exact(settings.limit(group)[0]) * group.samples for group in wish.groups}
-    _check_epochs(wish, settings, seq_len)
-    return _phases(wish, limits, settings.block_samples)
+    requested = requested_mix(groups, settings, seq_len)
+    limits = {
+        group.id: exact(settings.limit(group)[0]) * group.samples for group in requested.groups
+    }
+    _check_epochs(requested, settings, seq_len)
+    return _phases(requested, limits, settings.block_samples)
 
 
-def wish_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int) -> Wish:
+def requested_mix(
+    groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
+) -> RequestedMix:
     """Compute the samples that weights and phases ask of each group; refuse groups without a weight."""
     present = sorted((group for group in groups if group.samples), key=lambda group: group.id)
     _check_groups(present, settings, seq_len)
@@ -142,14 +148,20 @@ def wish_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: in
         ideals.append(ideal)
         rates.append(exact(phase.share) / tokens)
     blocks = tuple(max(1, round(run_tokens * rate)) for rate in rates)
-    return Wish(tuple(present), run_tokens, tuple(names), tuple(ideals), blocks, tuple(rates))
+    return RequestedMix(
+        tuple(present), run_tokens, tuple(names), tuple(ideals), blocks, tuple(rates)
+    )
 
 
-def _phases(wish: Wish, limits: Mapping[str, Fraction], block_samples: int) -> list[Phase]:
-    drawn = {group.id: 0 for group in wish.groups}
+def _phases(
+    requested: RequestedMix, limits: Mapping[str, Fraction], block_samples: int
+) -> list[Phase]:
+    drawn = {group.id: 0 for group in requested.groups}
     phases = []
-    for name, blocks, ideal in zip(wish.phases, wish.blocks, wish.ideals, strict=True):
-        counts = _whole_counts(wish.groups, ideal, blocks, drawn, limits, block_samples)
+    for name, blocks, ideal in zip(
+        requested.phases, requested.blocks, requested.ideals, strict=True
+    ):
+        counts = _whole_counts(requested.groups, ideal, blocks, drawn, limits, block_samples)
         phases.append(Phase(name=name, blocks=blocks, counts=counts))
     return phases
 
@@ -257,33 +269,35 @@ def _sizes(groups: Iterable[MixedGroup], kind: str) -> Counter[str]:
     return sizes
 
 
-def _check_epochs(wish: Wish, settings: MixtureSettings, seq_len: int) -> None:
+def _check_epochs(requested: RequestedMix, settings: MixtureSettings, seq_len: int) -> None:
     """Refuse a mix that asks for more than may be repeated, and say three ways out."""
-    over = [group for group in wish.groups if _excess(wish, settings, group) > 1]
+    over = [group for group in requested.groups if _excess(requested, settings, group) > 1]
     if not over:
         return
-    group = min(over, key=lambda each: (-_excess(wish, settings, each), each.id))
+    group = min(over, key=lambda each: (-_excess(requested, settings, each), each.id))
     allowed, key = settings.limit(group)
     more = f" (and too many of {len(over) - 1} other groups)" if len(over) > 1 else ""
-    longest = wish.longest_run(settings)
+    longest = requested.longest_run(settings)
     shorter = (
         f"lower run_tokens to {longest:,}"
         if longest is not None
         else "lower block_samples, since the corpus is smaller than a block of each phase"
     )
     raise RecipeError(
-        f"the mixture asks for {float(wish.epochs(group)):.2f} epochs of group {group.id}, allowed "
-        f"are {allowed:g} by mixture.{key}{more}; {_lower_weight(wish, settings, group, seq_len)}, "
-        f"{_raised_limits(wish, settings, over)}, or {shorter}"
+        f"the mixture asks for {float(requested.epochs(group)):.2f} epochs of group {group.id}, allowed "
+        f"are {allowed:g} by mixture.{key}{more}; {_lower_weight(requested, settings, group, seq_len)}, "
+        f"{_raised_limits(requested, settings, over)}, or {shorter}"
     )
 
 
-def _excess(wish: Wish, settings: MixtureSettings, group: MixedGroup) -> Fraction:
+def _excess(requested: RequestedMix, settings: MixtureSettings, group: MixedGroup) -> Fraction:
     """Return epochs asked for each one allowed."""
-    return wish.epochs(group) / exact(settings.limit(group)[0])
+    return requested.epochs(group) / exact(settings.limit(group)[0])
 
 
-def _lower_weight(wish: Wish, settings: MixtureSettings, group: MixedGroup, seq_len: int) -> str:
+def _lower_weight(
+    requested: RequestedMix, settings: MixtureSettings, group: MixedGroup, seq_len: int
+) -> str:
     """Name the one weight to lower, in whole percents of what it is, with which all limits hold."""
     for axis, value in group.axes.items():
         weights = settings.weights(axis)
@@ -293,11 +307,11 @@ def _lower_weight(wish: Wish, settings: MixtureSettings, group: MixedGroup, seq_
 
         def lowered(
             percent: int, axis: str = axis, value: str = value, was: Fraction = was
-        ) -> tuple[float, Wish]:
+        ) -> tuple[float, RequestedMix]:
             weight = float(was * percent / 100)
             other = settings.with_weight(axis, value, weight)
-            other = other.model_copy(update={"run_tokens": wish.run_tokens})
-            return weight, wish_of(wish.groups, other, seq_len)
+            other = other.model_copy(update={"run_tokens": requested.run_tokens})
+            return weight, requested_mix(requested.groups, other, seq_len)
 
         low, high = 0, 100  # with `low` percent the group's limit holds, with `high` it does not
         while high - low > 1:
@@ -306,18 +320,20 @@ def _lower_weight(wish: Wish, settings: MixtureSettings, group: MixedGroup, seq_
             low, high = (middle, high) if fits else (low, middle)
         if low:
             weight, found = lowered(low)
-            if all(_excess(found, settings, each) <= 1 for each in wish.groups):
+            if all(_excess(found, settings, each) <= 1 for each in requested.groups):
                 key = key_of(axis) if axis == HELD_BACK else f"{key_of(axis)}.{value}"
                 return f"lower mixture.{key} to {weight:.4g}"
     return f"lower the weight of domain {group.domain!r} or tier {group.tier!r} and others with it"
 
 
-def _raised_limits(wish: Wish, settings: MixtureSettings, over: Sequence[MixedGroup]) -> str:
+def _raised_limits(
+    requested: RequestedMix, settings: MixtureSettings, over: Sequence[MixedGroup]
+) -> str:
     """Name the limits to raise, with room for a sample more in every block."""
     needed: dict[str, Fraction] = {}
     for group in over:
         key = settings.limit(group)[1]
-        epochs = (wish.draws(group) + sum(wish.blocks)) / group.samples
+        epochs = (requested.draws(group) + sum(requested.blocks)) / group.samples
         needed[key] = max(needed.get(key, epochs), epochs)
     return "raise " + " and ".join(
         f"{key} to {ceil(epochs * 10) / 10:g}" for key, epochs in sorted(needed.items())

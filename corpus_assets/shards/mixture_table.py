@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, phases_from, wish_of
+from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, phases_from, requested_mix
 from corpus_loader.manifest import Phase, join_labels
 
 OWN = ("group", "source", "tier", "domain")
@@ -40,9 +40,9 @@ def mixture_table(groups: Sequence[MixedGroup], phases: Sequence[Phase]) -> list
 
 def mix_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int) -> Mix:
     """Compute what a run over a corpus would see; costs milliseconds, reads nothing."""
-    wish = wish_of(groups, settings, seq_len)
+    requested = requested_mix(groups, settings, seq_len)
     problem: str | None = None
-    counts: list[dict[str, Fraction]] = list(wish.ideals)
+    counts: list[dict[str, Fraction]] = list(requested.ideals)
     try:
         made = phases_from(groups, settings, seq_len)
         counts = [{name: Fraction(n) for name, n in phase.counts.items()} for phase in made]
@@ -50,7 +50,7 @@ def mix_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
         problem = str(error)
     draws = {group.id: Fraction(0) for group in groups}
     by_phase: dict[str, dict[str, Fraction]] = {}
-    for name, blocks, count in zip(wish.phases, wish.blocks, counts, strict=True):
+    for name, blocks, count in zip(requested.phases, requested.blocks, counts, strict=True):
         by_phase[name] = {group.id: blocks * count.get(group.id, Fraction(0)) for group in groups}
         for group in groups:
             draws[group.id] += by_phase[name][group.id]
@@ -63,17 +63,17 @@ def mix_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
     for row in rows:
         row["allowed"], row["limit"] = limits[row["group"]]
         row["phases"] = {name: share[row["group"]] for name, share in shares.items()}
-    wanted = [value for ideal in wish.ideals for value in ideal.values() if value]
-    asked = {group.id for group in wish.groups if wish.draws(group)}
+    wanted = [value for ideal in requested.ideals for value in ideal.values() if value]
+    asked = {group.id for group in requested.groups if requested.draws(group)}
     return Mix(
         rows=tuple(rows),
         phases=tuple(
             _phase(groups, name, blocks, by_phase[name])
-            for name, blocks in zip(wish.phases, wish.blocks, strict=True)
+            for name, blocks in zip(requested.phases, requested.blocks, strict=True)
         ),
         problem=problem,
-        run_tokens=wish.run_tokens,
-        longest_run=wish.longest_run(settings),
+        run_tokens=requested.run_tokens,
+        longest_run=requested.longest_run(settings),
         unseen=tuple(sorted(name for name in asked if not draws[name])),
         block_samples=settings.block_samples,
         block_samples_for_all=-(-settings.block_samples // min(wanted)) if wanted else 1,

@@ -18,7 +18,7 @@ from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.shuffle import Regroup
 from corpus_assets.core.stage import Calibration, Scope, Stage, part_stage
 from corpus_assets.core.store import read_output
-from corpus_assets.core.task import Each, Task, TaskContext, count
+from corpus_assets.core.task import LazySequence, Task, TaskContext, count
 from corpus_assets.shards import route
 from corpus_assets.shards.format import build_shard, token_dtype
 from corpus_assets.shards.planner import ShardsPlanner
@@ -73,7 +73,7 @@ def plan_shards(pipeline: ShardsPlanner, snapshot: str) -> Sequence[Task]:
         )
 
     shards = [(group, number) for group in sorted(counts) for number in range(counts[group])]
-    return Each(task, [group for group, _ in shards], [number for _, number in shards])
+    return LazySequence(task, [group for group, _ in shards], [number for _, number in shards])
 
 
 def _shard_counts(pipeline: ShardsPlanner, snapshot: str) -> dict[str, int]:

@@ -111,7 +111,7 @@ def command(
             outcome = run_pending(
                 Home.resolve(home),
                 EngineChoice.resolve(engine, workers, ray_address, local_workers=1),
-                tell=progress.told,
+                tell=progress.log,
                 runner=runner,
                 progress=progress,
             )

@@ -1,7 +1,7 @@
 """What a version must pass to be released, as rows of the catalog; nothing of it is in its files.
 
 A version is published as a candidate with the outcome of each gate. `conservation`, `drift`,
-`audit` and, where the recipe used some, `stand_ins` are known then; `review` waits for people, whose
+`audit` and, where the recipe used some, `fallbacks` are known then; `review` waits for people, whose
 judgements decide it in the catalog; `models` waits for a comparison where the recipe has an
 `evidence` section (`evidence.gate` decides it), and has passed where it has none. `not_empty` is
 there only where takedowns removed the last document: other empty versions are not published. Whoever
@@ -21,7 +21,7 @@ from corpus_assets.versions.drift import drift_checks
 from corpus_loader import Manifest
 
 MODELS = "models"
-FALLBACKS = "stand_ins"  # the name that the registry has
+FALLBACKS = "fallbacks"
 UNASKED = "no models were asked for"
 EMPTY = "takedowns removed its last document"
 INHERITED_SHARE = 0.001

@@ -24,7 +24,7 @@ from corpus_assets.core.store import read_output
 from corpus_assets.decontam.eval_index import items_by_benchmark
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.scrub.texts import scrubbed_totals
-from corpus_assets.shards.mixture import fitted
+from corpus_assets.shards.mixture import plan_mixture
 from corpus_assets.shards.mixture_table import mixture_table
 from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.stages.signals import IMPORTED
@@ -402,7 +402,7 @@ def _mixture(pipeline: Pipeline, manifest: Manifest) -> Values:
     phases = ", ".join(f"{phase.name} {phase.blocks} blocks" for phase in manifest.phases)
     there = {group.domain for group in manifest.groups if group.samples}
     gone = sorted({source.domain for source in pipeline.recipe.sources} - there)
-    _, gave_way = fitted(groups, pipeline.recipe.mixture, manifest.seq_len)
+    _, gave_way = plan_mixture(groups, pipeline.recipe.mixture, manifest.seq_len)
     notes = [f"Nothing of domain {name} is there: its share went to the others." for name in gone]
     notes += [gave_way] if gave_way is not None else []
     return {

@@ -16,7 +16,7 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.stage import EXTRACTION_MODEL, extraction_model
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.shards.format import token_dtype
-from corpus_assets.shards.mixture import fitted
+from corpus_assets.shards.mixture import plan_mixture
 from corpus_assets.shards.tokens import encoder_of
 from corpus_assets.signals.stages.classifiers import outside_classifiers
 from corpus_assets.signals.stages.perplexity import outside_models
@@ -143,13 +143,13 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
     special = recipe.tokenizer.special_names()
     encoder = encoder_of(read_output(pipeline.store, tokenizer), special["eod"], special["pad"])
     seq_len = recipe.shards.pack.seq_len
-    phases, gave_way = fitted(recipe.mixed_groups(groups), recipe.mixture, seq_len)
+    phases, gave_way = plan_mixture(recipe.mixed_groups(groups), recipe.mixture, seq_len)
     pin = lock.calibrations["tokenizer"]
     dtype = token_dtype(recipe.shards.dtype, encoder.vocab_size)
     manifest = Manifest(
         version=name,
         recipe=RecipeRef(
-            name=recipe.name, digest=recipe.digest, stand_ins=recipe.fallbacks_in_use()
+            name=recipe.name, digest=recipe.digest, fallbacks=recipe.fallbacks_in_use()
         ),
         lock_digest=lock.digest,
         seed=recipe.seed,

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from corpus_assets.core.task import Each, spread
+from corpus_assets.core.task import LazySequence, spread
 
 
 @pytest.mark.parametrize(("items", "most"), [(0, 3), (1, 3), (3, 3), (4, 3), (90_000, 256), (7, 1)])
@@ -27,7 +27,7 @@ def test_items_are_made_when_they_are_asked_for() -> None:
         made.append(number)
         return f"{number}{letter}"
 
-    each = Each(make, "abc")
+    each = LazySequence(make, "abc")
     assert len(each) == 3
     assert made == []
     assert each[-1] == "2c"

@@ -21,7 +21,7 @@ from corpus_assets.core.store import (
     commit_result,
     load_result,
 )
-from corpus_assets.core.task import Each
+from corpus_assets.core.task import LazySequence
 
 MANY = 100
 
@@ -220,7 +220,7 @@ def test_items_of_a_lazy_sequence_are_made_when_they_are_asked_for() -> None:
         made.append(number)
         return 2 * value
 
-    each = Each(double, range(10, 20))
+    each = LazySequence(double, range(10, 20))
     assert (len(each), made) == (10, [])
     assert (each[3], each[-1], made) == (26, 38, [3, 9])
     assert each[2:4] == [24, 26]
@@ -228,7 +228,7 @@ def test_items_of_a_lazy_sequence_are_made_when_they_are_asked_for() -> None:
     with pytest.raises(IndexError):
         each[10]
     with pytest.raises(ValueError, match=r"\[2, 3\]"):
-        Each(double, [1, 2], [1, 2, 3])
+        LazySequence(double, [1, 2], [1, 2, 3])
 
 
 def test_what_is_held_of_a_stage_does_not_grow_with_its_parts(

@@ -104,8 +104,8 @@ def test_who_goes_leaves_the_place_to_a_copy_that_stays(place: Place, capsys: Ca
     longer, shorter = words[near[0]["kept_doc_id"]], words[near[0]["doc_id"]]
     assert shorter < longer
     answer = whatif(place, capsys, f"selection.rules.gopher_word_count.max={shorter}")
-    assert answer["version"]["stand_ins"]["documents"] == 1
-    assert answer["version"]["stand_ins"]["tokens"] > 0
+    assert answer["version"]["promoted_copies"]["documents"] == 1
+    assert answer["version"]["promoted_copies"]["tokens"] > 0
 
 
 def test_nothing_changes_where_nothing_is_changed(small_build: Place, capsys: Captured) -> None:

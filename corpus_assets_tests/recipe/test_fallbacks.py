@@ -51,8 +51,8 @@ def test_fallbacks_replace_every_named_model_and_are_part_of_the_identity(
     replaced = {model for each in real.fallbacks.values() for model in each.instead_of}
     assert named == replaced != set()
     assert {model for _, model in other.named_models()} == {"lid.176"}
-    assert "stand_ins" not in real.identity()
-    assert other.identity()["stand_ins"] == other.fallbacks_in_use()
+    assert "fallbacks" not in real.identity()
+    assert other.identity()["fallbacks"] == other.fallbacks_in_use()
     assert set(other.fallbacks_in_use()) == set(real.fallbacks)
     assert real.digest != other.digest
     again = parse_recipe(other.model_dump(mode="json"), "a copy")  # as a takedown reads it
@@ -129,7 +129,7 @@ class Told(Silent):
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
 
-    def told(self, line: str) -> None:
+    def log(self, line: str) -> None:
         self._lines.append(line)
 
 
@@ -156,7 +156,7 @@ def test_a_fallback_is_reported_everywhere_and_the_real_model_is_not_one(
     told = "fallback: quality replaces my-quality"
     assert told in said(capsys, *command(small, "plan", "--fallbacks"))
     listed = json.loads(said(capsys, *command(small, "plan", "--fallbacks", "--json")))
-    assert listed["signals"]["stand_ins"] == {"quality": "my-quality"}
+    assert listed["signals"]["fallbacks"] == {"quality": "my-quality"}
     capsys.readouterr()
     assert main(command(small, "build", "--fallbacks", "--version", "other", "--workers", "1")) == 0
     shown = capsys.readouterr()
@@ -165,8 +165,8 @@ def test_a_fallback_is_reported_everywhere_and_the_real_model_is_not_one(
     assert "--fallbacks --set" in shown.out  # what to try next works
     versions = small / "home" / "store" / "versions"
     other = Manifest.load(versions / "other" / "manifest.json")
-    assert other.recipe.stand_ins == {"quality": "my-quality"}
-    assert load_lock(versions / "other" / "lock.json").recipe["stand_ins"] == other.recipe.stand_ins
+    assert other.recipe.fallbacks == {"quality": "my-quality"}
+    assert load_lock(versions / "other" / "lock.json").recipe["fallbacks"] == other.recipe.fallbacks
     assert told in (versions / "other" / "report.html").read_text()
 
     (trained,) = (small / "home" / "store").glob("artifacts/classifiers/*/*.bin")
@@ -179,7 +179,7 @@ def test_a_fallback_is_reported_everywhere_and_the_real_model_is_not_one(
         assert build(session, "real", InProcess()) is not None
     assert not any("fallback" in line for line in told_now)
     real = Manifest.load(versions / "real" / "manifest.json")
-    assert b"stand_ins" not in (versions / "real" / "manifest.json").read_bytes()
+    assert b"fallbacks" not in (versions / "real" / "manifest.json").read_bytes()
     lock = load_lock(versions / "real" / "lock.json")
     assert lock.models["classifier:quality"] == sha256
     assert "classifiers/quality" not in lock.calibrations

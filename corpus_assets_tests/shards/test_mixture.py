@@ -13,8 +13,8 @@ from corpus_assets.shards.mixture import (
     MixedGroup,
     MixtureSettings,
     PhaseSettings,
-    fitted,
     phases_from,
+    plan_mixture,
     tempered,
 )
 from corpus_assets.shards.mixture_table import mixture_table
@@ -280,7 +280,7 @@ def test_a_source_may_have_its_own_limit_of_epochs() -> None:
 def test_a_source_without_anything_gives_its_share_to_its_domain() -> None:
     setting = mix(**HALVES, sources={"wiki": 3})
     left = [group for group in NEWS_AND_WIKI if group.source != "wiki"]
-    assert fitted(left, setting, SEQ_LEN) == fitted(left, mix(**HALVES), SEQ_LEN)
+    assert plan_mixture(left, setting, SEQ_LEN) == plan_mixture(left, mix(**HALVES), SEQ_LEN)
     assert shares(left, setting, "source") == {"git": 0.5, "news": 0.5}
 
 
@@ -367,18 +367,18 @@ def test_a_domain_without_anything_gives_its_share_to_the_rest() -> None:
     only_web = [group for group in WEB_AND_CODE if group.domain == "web"]
     [phase] = phases_from(only_web, setting, SEQ_LEN)
     assert phase == phases_from(only_web, mix(domains={"web": 1}), SEQ_LEN)[0]
-    assert fitted(only_web, setting, SEQ_LEN) == ([phase], None)
+    assert plan_mixture(only_web, setting, SEQ_LEN) == ([phase], None)
 
 
 def test_a_corpus_of_which_nothing_is_left_has_no_phases() -> None:
-    assert fitted([], mix(), SEQ_LEN) == ([], None)
+    assert plan_mixture([], mix(), SEQ_LEN) == ([], None)
 
 
 def test_a_run_that_the_limits_do_not_allow_is_shortened_until_they_do() -> None:
     setting = mix(run_tokens=100_000_000, max_epochs=3.0)
     with pytest.raises(RecipeError, match="epochs"):
         phases_from(WEB_AND_CODE, setting, SEQ_LEN)
-    phases, said = fitted(WEB_AND_CODE, setting, SEQ_LEN)
+    phases, said = plan_mixture(WEB_AND_CODE, setting, SEQ_LEN)
     assert said is not None
     assert said.startswith("the run is shortened to")
     assert max(row["epochs"] for row in mixture_table(WEB_AND_CODE, phases)) <= 3.0
@@ -386,7 +386,7 @@ def test_a_run_that_the_limits_do_not_allow_is_shortened_until_they_do() -> None
 
 def test_a_corpus_smaller_than_a_block_is_repeated_and_that_is_said() -> None:
     few = [full("A/web/high", 1)]
-    phases, said = fitted(few, mix(domains={"web": 1}, block_samples=1000), SEQ_LEN)
+    phases, said = plan_mixture(few, mix(domains={"web": 1}, block_samples=1000), SEQ_LEN)
     assert [sum(phase.counts.values()) for phase in phases] == [1000]
     assert said is not None
     assert said.startswith("groups are repeated more often than is allowed")

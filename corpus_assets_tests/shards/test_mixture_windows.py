@@ -11,7 +11,7 @@ from corpus_assets.shards.mixture import (
     MixtureSettings,
     PhaseSettings,
     phases_from,
-    wish_of,
+    requested_mix,
 )
 from corpus_loader import Order
 from corpus_loader.manifest import Phase, group_id, join_labels
@@ -95,8 +95,8 @@ def test_over_any_hundred_blocks_token_shares_are_within_a_thousandth_of_the_man
 def test_a_block_has_what_each_domain_and_tier_asks_for_up_to_one_sample(made: Made) -> None:
     """However many groups a domain has: what they lose by rounding does not add up."""
     groups, _, phases, _, setting = made
-    wish = wish_of(groups, setting, SEQ_LEN)
-    for phase, ideal in zip(phases, wish.ideals, strict=True):
+    requested = requested_mix(groups, setting, SEQ_LEN)
+    for phase, ideal in zip(phases, requested.ideals, strict=True):
         for domain in setting.domains:
             members = [group.id for group in groups if group.domain == domain]
             asked = sum(ideal[name] for name in members)

@@ -83,11 +83,11 @@ def test_a_version_with_fallbacks_stays_a_candidate_until_somebody_releases_it(
     finally:
         recipe.unlink()
     (gate,) = (gate for gate in gates if not gate.passed)
-    assert gate.name == "stand_ins"
+    assert gate.name == "fallbacks"
     assert "built with fallbacks: quality (for my-quality)" in gate.detail["message"]
     held = dataclasses.replace(gate, version="v")
     registry.publish_version(version("v"), [sized(100)], [], gates=[held])
-    assert "stays a candidate: stand_ins: built with fallbacks" in release_if_passed(registry, "v")
+    assert "stays a candidate: fallbacks: built with fallbacks" in release_if_passed(registry, "v")
     assert registry.release_version("v", "ann", "a trial", override=True)
     assert registry.version("v").state == "released"
 

@@ -18,7 +18,7 @@ from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.schemas import SOURCE_LABELS
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output, local_checked
-from corpus_assets.core.task import Each, Task, TaskContext, count
+from corpus_assets.core.task import LazySequence, Task, TaskContext, count
 from corpus_assets.scrub.texts import sample_settings, scrubbed_sample
 from corpus_assets.signals.base import SignalFamily, TextBatch
 from corpus_assets.signals.classifier import MODEL, Classifier, Label, Reading
@@ -76,7 +76,7 @@ def plan_sample(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]:
         label = f"{name} from {snapshot} part {i}"
         return CLASSIFIER_SAMPLE.task(settings, {"documents": documents[i]}, digests, params, label)
 
-    return Each(task, range(len(drawn) * len(documents)))
+    return LazySequence(task, range(len(drawn) * len(documents)))
 
 
 def _label_settings(pipeline: SignalsPlanner, name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from corpus_assets.core import files
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import Each, Task, TaskContext, count, part_label
+from corpus_assets.core.task import LazySequence, Task, TaskContext, count, part_label
 from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.ensemble import MAX_DOCUMENTS, RANKS, Ensemble, rank_table
 from corpus_assets.signals.stages.planner import SignalsPlanner
@@ -46,7 +46,7 @@ def plan_score_sample(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]
         "max_documents": MAX_DOCUMENTS,
         "seed": pipeline.recipe.seed,
     }
-    return Each(
+    return LazySequence(
         lambda i, documents: SCORE_SAMPLE.task(
             settings,
             {"documents": documents} | shared,

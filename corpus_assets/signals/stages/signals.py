@@ -17,7 +17,7 @@ from corpus_assets.core import files
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Scope, Stage
-from corpus_assets.core.task import LOOKUP_ROWS, Each, Task, TaskContext, count, part_label
+from corpus_assets.core.task import LOOKUP_ROWS, LazySequence, Task, TaskContext, count, part_label
 from corpus_assets.signals import TextStep
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.imported import Imported
@@ -86,7 +86,7 @@ def plan_signals(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]:
         "families": pipeline.recipe.signals.identity(),  # with the version of each family
     }
     shared, extra, params = signal_models(pipeline, pipeline.recipe.signals.needs())
-    return Each(
+    return LazySequence(
         lambda i, documents: SIGNALS.task(
             settings,
             {"documents": documents} | shared,

@@ -147,7 +147,7 @@ def test_a_manifest_that_does_not_add_up_is_refused(manifest: Manifest, fault: s
         ("version", 7, "7 is not text"),
         ("dtype", "int64", '"int64" is none of int32, uint16'),
         ("recipe", [], r"\[\] is not an object"),
-        ("recipe.stand_ins", {"a": 1}, "1 is not text"),
+        ("recipe.fallbacks", {"a": 1}, "1 is not text"),
         ("tokenizer.vocab_size", 2**31, "do not fit into 31 bits"),
         ("tokenizer.eod_id", -1, "-1 is below 0"),
         ("tokenizer.path", "/etc/passwd", "not a path inside the store"),

@@ -45,7 +45,7 @@ class RecipeRef:
 
     name: str
     digest: str
-    stand_ins: dict[str, str] = field(default_factory=dict)
+    fallbacks: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
