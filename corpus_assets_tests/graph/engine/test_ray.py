@@ -37,9 +37,9 @@ from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.demo_build import corpus_command, environment, hashes, version_files
-from corpus_assets_tests.engine import tiny_tasks
-from corpus_assets_tests.engine.test_failures import tasks, tries
-from corpus_assets_tests.engine.test_local import results_of
+from corpus_assets_tests.graph.engine import tiny_tasks
+from corpus_assets_tests.graph.engine.test_failures import tasks, tries
+from corpus_assets_tests.graph.engine.test_local import results_of
 from corpus_assets_tests.ray_cluster import NODE
 
 TINY = tiny_tasks.function_of
@@ -183,9 +183,9 @@ SQUARES = """
 import sys
 from pathlib import Path
 from corpus_assets.graph.engine.ray import RayEngine
-from corpus_assets_tests.engine import tiny_tasks
-from corpus_assets_tests.engine.test_failures import tasks
-from corpus_assets_tests.engine.test_local import results_of
+from corpus_assets_tests.graph.engine import tiny_tasks
+from corpus_assets_tests.graph.engine.test_failures import tasks
+from corpus_assets_tests.graph.engine.test_local import results_of
 
 store, address = sys.argv[1], sys.argv[2] or None
 engine = RayEngine(store, tiny_tasks.function_of, 1, address)
@@ -306,7 +306,7 @@ from corpus_assets.graph.engine.travel import Packer
 from corpus_assets.graph.run import snapshots_of
 from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES
-from corpus_assets_tests.engine.test_ray import TINY, naps, results_of
+from corpus_assets_tests.graph.engine.test_ray import TINY, naps, results_of
 url, address, log = sys.argv[1:]
 results_of(RayEngine(url, TINY, address=address), naps(Path(log), 2, 4.0))
 """

@@ -16,7 +16,7 @@ from corpus_assets.core.store import LocalStore, load_result, read_output
 from corpus_assets.core.task import Finished, Task
 from corpus_assets.graph.engine.base import Engine, OnDone
 from corpus_assets.graph.engine.local import LocalEngine
-from corpus_assets_tests.engine import tiny_tasks
+from corpus_assets_tests.graph.engine import tiny_tasks
 
 TINY = tiny_tasks.function_of
 

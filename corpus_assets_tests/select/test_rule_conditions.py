@@ -14,8 +14,8 @@ from corpus_assets.select.losses import language_losses, losses_message
 from corpus_assets.select.requirement import requirement
 from corpus_assets.select.rules import Cut, SelectionSettings
 from corpus_assets.select.selection import Cutoffs, resolve_cutoffs, select
-from corpus_assets_tests.stages.test_selection import settings, tables
-from corpus_assets_tests.stages.test_selection_rules import COLUMNS
+from corpus_assets_tests.select.test_selection import settings, tables
+from corpus_assets_tests.select.test_selection_rules import COLUMNS
 
 TIERED = """
 rules:

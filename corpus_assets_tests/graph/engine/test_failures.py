@@ -24,8 +24,8 @@ from corpus_assets.graph.engine import tries as policy
 from corpus_assets.graph.engine.local import LocalEngine
 from corpus_assets.graph.engine.ray import RayEngine
 from corpus_assets.graph.engine.tries import FailedTask, PartsFailed, Tries
-from corpus_assets_tests.engine import tiny_tasks
-from corpus_assets_tests.engine.test_local import results_of
+from corpus_assets_tests.graph.engine import tiny_tasks
+from corpus_assets_tests.graph.engine.test_local import results_of
 from corpus_assets_tests.ray_cluster import NODE
 
 

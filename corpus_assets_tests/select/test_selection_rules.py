@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.rules import SelectionSettings
-from corpus_assets_tests.stages.test_selection import RECIPE, settings
+from corpus_assets_tests.select.test_selection import RECIPE, settings
 
 COLUMNS = {
     "n_words": pa.int64(),

@@ -9,7 +9,7 @@ from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.columns import with_tie_keys
 from corpus_assets.select.rules import column_of, leaves
 from corpus_assets.select.selection import resolve_cutoffs, select
-from corpus_assets_tests.stages.test_selection import settings
+from corpus_assets_tests.select.test_selection import settings
 
 KIND = pa.struct(
     [("topic", pa.string()), ("level", pa.struct([("code", pa.string()), ("score", pa.int64())]))]
