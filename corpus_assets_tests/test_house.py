@@ -11,13 +11,6 @@ from corpus_assets_tests.distributions import ROOT, SOURCES
 
 PRODUCT = [path for folder in SOURCES.values() for path in folder.rglob("*.py")]
 
-STILL_JOINED = {
-    "corpus_assets/core/task.py",
-    "corpus_assets/dedup/clusters.py",
-    "corpus_assets/signals/stages/classifier_training.py",
-}
-"""Files of two subjects that are still to be split; one that was split goes from here."""
-
 MAX_HEADING_CHARS = 50
 MAX_FUNCTION_LINES = 120
 
@@ -57,14 +50,10 @@ def long_functions(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def test_no_file_has_a_second_docstring() -> None:
-    found = {
-        f"{name}:{line}": name
-        for path in PRODUCT
-        for line in second_docstrings(path)
-        if (name := path.relative_to(ROOT).as_posix())
-    }
-    assert [place for place, name in found.items() if name not in STILL_JOINED] == []
-    assert set(found.values()) >= STILL_JOINED, "split meanwhile: take it out of STILL_JOINED"
+    found = [
+        f"{path.relative_to(ROOT)}:{line}" for path in PRODUCT for line in second_docstrings(path)
+    ]
+    assert found == []
 
 
 def test_no_function_is_too_long() -> None:

@@ -12,8 +12,9 @@ from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.rewriting import Left
 from corpus_assets.core import files
 from corpus_assets.core.decisions import Drop
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import LazySequence, TaskContext
+from corpus_assets.core.task import TaskContext
 from corpus_assets.decontam.stage import Judged, judged, verdict_inputs
 from corpus_assets.dedup.clusters import REASONS
 from corpus_assets.signals import TextStep

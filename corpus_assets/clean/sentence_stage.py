@@ -15,9 +15,10 @@ from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.rewriting import BATCH_DOCUMENTS, places_in_extracted
 from corpus_assets.core import files
 from corpus_assets.core.earlier import aligned_rows
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import LazySequence, Task, TaskContext, part_label
+from corpus_assets.core.task import Task, TaskContext, part_label
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.sentences import SentenceCut, score_sentences
 from corpus_assets.signals.stages.settings import SignalSettings

@@ -24,10 +24,11 @@ from corpus_assets.clean.fates import (
 from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
 from corpus_assets.core import files
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.shuffle import Rows, Shuffle, Tables
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import LazySequence, Task, TaskContext, count, part_label
+from corpus_assets.core.task import Task, TaskContext, count, part_label
 from corpus_assets.decontam.stage import verdict_settings
 
 

@@ -40,17 +40,10 @@ from corpus_assets.clean.span_stages import span_inputs
 from corpus_assets.core import files, schemas
 from corpus_assets.core.decisions import Drop, part_decisions
 from corpus_assets.core.earlier import Earlier
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.stage import Scope, Stage
-from corpus_assets.core.task import (
-    LOOKUP_ROWS,
-    LazySequence,
-    Task,
-    TaskContext,
-    count,
-    part_label,
-    values,
-)
+from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
 from corpus_assets.decontam.stage import Judged, judged, verdict_settings, write_hits
 from corpus_assets.scrub.settings import TOO_MUCH, drop_reason
 from corpus_assets.scrub.text_hashes import (

@@ -31,8 +31,9 @@ import pyarrow.parquet as pq
 from blake3 import blake3
 from xxhash import xxh3_128_hexdigest
 
+from corpus_assets.core.file_spool import FileSpool
 from corpus_assets.core.store import Result, Store, damaged
-from corpus_assets.core.task import FileSpool, TaskContext, parquet_bytes
+from corpus_assets.core.task import TaskContext, parquet_bytes
 
 DIRECT_PARTS = 256
 """So many parts are read directly: a group of them would be one."""

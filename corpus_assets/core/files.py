@@ -9,8 +9,8 @@ import numpy as np
 from catalog.formats import lineage_tables
 from catalog.formats.tables import Table
 from corpus_assets.core import tables
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.store import Output, Result
-from corpus_assets.core.task import LazySequence
 
 
 class File(str):

@@ -32,6 +32,8 @@ import pyarrow.parquet as pq
 
 from catalog.formats.canonical import canonical_text
 from corpus_assets.core.errors import CorruptArtifact, StoreError
+from corpus_assets.core.file_spool import FileSpool, unnamed_file
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.store import (
     RESULT,
     Output,
@@ -43,7 +45,7 @@ from corpus_assets.core.store import (
     local_checked,
     sha256_hex,
 )
-from corpus_assets.core.task import FileSpool, LazySequence, Task, unnamed_file
+from corpus_assets.core.task import Task
 
 FOLDER = "results"
 ALL = "_all"  # no snapshot's name begins so

@@ -31,10 +31,11 @@ from corpus_assets.core.exchange import (
     write_ranges,
 )
 from corpus_assets.core.files import File
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.planner import Planner
 from corpus_assets.core.stage import Calibration, Inputs, Scope, Stage, no_inputs
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import LazySequence, Task, TaskContext, parquet_bytes
+from corpus_assets.core.task import Task, TaskContext, parquet_bytes
 
 VERSION = 3
 """Of what tasks over groups write."""

@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from corpus_assets.core.files import File
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.planner import Planner
 from corpus_assets.core.store import Output, Result
-from corpus_assets.core.task import LazySequence, Task, TaskContext, part_label
+from corpus_assets.core.task import Task, TaskContext, part_label
 
 
 class Scope(StrEnum):

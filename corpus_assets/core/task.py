@@ -2,14 +2,13 @@
 
 A task is plain data, so any engine can ship it to any process. Its function is that of its stage
 (`corpus_assets/stages.py`). A snapshot has 90,000 of them, so they and their results come in
-sequences whose items are made when they are asked for (`Each`).
+sequences whose items are made when they are asked for (`LazySequence`).
 """
 
 import contextlib
 import io
 import json
 import resource
-import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,12 +16,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeVar, overload
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpus_assets.core.errors import CorruptArtifact, StoreError
+from corpus_assets.core.errors import CorruptArtifact
+from corpus_assets.core.file_spool import FileSpool
 from corpus_assets.core.identity import Settings, fingerprint
 from corpus_assets.core.store import (
     Output,
@@ -36,7 +36,6 @@ from corpus_assets.core.store import (
 )
 
 S = TypeVar("S", bound=Settings)
-T_co = TypeVar("T_co", covariant=True)
 
 READ_AHEAD = 8  # files of many that a task reads one after another: a request takes a while on S3
 
@@ -251,101 +250,6 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-# The files that a task has written and not committed yet: in memory while they are few.
-#
-# Those that make more than 512 MiB together wait in an unnamed temporary file (in TMPDIR), so that a
-# task with a thousand outputs, as the clusters of a large snapshot have, does not hold them all.
-
-HELD_BYTES = 512 << 20
-
-
-class FileSpool(Mapping[str, tuple[bytes | Pieces, int]]):
-    """File name -> (content, rows), in the order in which they were added."""
-
-    def __init__(self, held_bytes: int = HELD_BYTES) -> None:
-        self._room = held_bytes
-        self._held: dict[str, bytes | Pieces] = {}
-        self._places: dict[str, tuple[int, int, int]] = {}
-
-    @cached_property
-    def _spool(self) -> IO[bytes]:
-        """Made with the first file that is not held."""
-        return tempfile.TemporaryFile()
-
-    def add(self, name: str, data: bytes | Pieces, rows: int) -> None:
-        """Add a file, or put another in the place of one with its name."""
-        pieces = [data] if isinstance(data, bytes) else data
-        size = sum(map(len, pieces))
-        if self._held.pop(name, None) is not None:
-            self._room += self._places[name][1]
-        self._places[name] = (0, size, rows)
-        if size <= self._room:
-            self._room -= size
-            self._held[name] = data
-            return
-        try:
-            at = self._spool.seek(0, 2)
-            self._spool.writelines(pieces)
-        except OSError as error:
-            raise _no_room(name, error) from error
-        self._places[name] = (at, size, rows)
-
-    def __getitem__(self, name: str) -> tuple[bytes | Pieces, int]:
-        at, size, rows = self._places[name]
-        if name in self._held:
-            return self._held[name], rows
-        self._spool.seek(at)
-        return self._spool.read(size), rows
-
-    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Return a file's content in one piece, or some of it, as far as it goes."""
-        at, size, _ = self._places[name]
-        end = size if length is None else min(size, offset + length)
-        if name not in self._held:
-            self._spool.seek(at + offset)
-            return self._spool.read(max(0, end - offset))
-        data = self._held[name]
-        return (data if isinstance(data, bytes) else b"".join(data))[offset:end]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def close(self) -> None:
-        """Forget all files."""
-        self._held.clear()
-        if "_spool" in self.__dict__:
-            self._spool.close()
-
-    def __del__(self) -> None:
-        with contextlib.suppress(AttributeError):  # a stop signal ended __init__ halfway
-            self.close()
-
-
-def unnamed_file(data: bytes) -> pa.NativeFile:
-    """Return a temporary file with these bytes. It has no name, so it goes with the process."""
-    try:
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(data)
-            file.flush()
-            return pa.OSFile(file.name)
-    except OSError as error:
-        raise _no_room("what is known of many parts", error) from error
-
-
-def _no_room(what: str, error: OSError) -> StoreError:
-    return StoreError(
-        f"cannot write {what} to the temporary folder {tempfile.gettempdir()}: {error.strerror}; "
-        "free some space there or set TMPDIR to a larger disk, then run the same command again: "
-        "finished parts are kept"
-    )
-
-
-# What tasks note about the documents that went through them.
-
-
 def count(
     context: TaskContext, entered: int, left: int, reasons: Counter[str] | None = None
 ) -> None:
@@ -358,50 +262,3 @@ def count(
 def values(column: pa.ChunkedArray) -> list[str]:
     """Return the values of a column that are not null."""
     return [value for value in column.to_pylist() if value is not None]
-
-
-# Sequences whose items are made when they are asked for.
-
-
-class Column(Protocol):
-    """A sequence, or an array."""
-
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Any]: ...
-    def __getitem__(self, place: Any) -> Any: ...
-
-
-class LazySequence(Sequence[T_co]):
-    """Item i is `make(i, *(column[i] for column in columns))`, made anew at every look."""
-
-    def __init__(self, make: Callable[..., T_co], first: Column, *others: Column):
-        if any(len(other) != len(first) for other in others):
-            raise ValueError(f"columns of {[len(c) for c in (first, *others)]} items do not match")
-        self._make, self._columns = make, (first, *others)
-
-    def __len__(self) -> int:
-        return len(self._columns[0])
-
-    @overload
-    def __getitem__(self, place: int) -> T_co: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[T_co]: ...
-    def __getitem__(self, place: int | slice) -> T_co | Sequence[T_co]:
-        if isinstance(place, slice):
-            return [self[i] for i in range(*place.indices(len(self)))]
-        number = range(len(self))[place]
-        return self._make(number, *(column[number] for column in self._columns))
-
-    def __iter__(self) -> Iterator[T_co]:
-        for number, items in enumerate(zip(*self._columns, strict=True)):
-            yield self._make(number, *items)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def spread(items: int, most: int) -> range:
-    """Return the numbers of at most so many items, evenly spaced over all of them."""
-    return range(0, items, max(1, -(-items // most)))

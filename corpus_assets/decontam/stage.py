@@ -19,19 +19,12 @@ from corpus_assets.core.decisions import Drop
 from corpus_assets.core.earlier import known_rows
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.files import File
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.lock import FOLDER, PinnedFile
 from corpus_assets.core.shuffle import Gather, Tables
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import (
-    LOOKUP_ROWS,
-    LazySequence,
-    Task,
-    TaskContext,
-    count,
-    part_label,
-    values,
-)
+from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
 from corpus_assets.decontam import contamination, eval_index, judgements, source_exclusions
 from corpus_assets.decontam import verdicts as verdict_rules
 from corpus_assets.decontam.contamination import REASON, ScanSettings, scan

@@ -26,7 +26,8 @@ import pyarrow.compute as pc
 
 from corpus_assets.core.exchange import Data, range_name
 from corpus_assets.core.schemas import CLUSTER_MEMBERS
-from corpus_assets.dedup.clusters import MEMBERS, HeldRows, SketchedRows, find_clusters
+from corpus_assets.dedup.clusters import MEMBERS, find_clusters
+from corpus_assets.dedup.compared_rows import HeldRows, SketchedRows
 from corpus_assets.dedup.kernels.components import RANGES, number_batches
 from corpus_assets.dedup.kernels.packed_keys import (
     PACKED_CHUNKS,

@@ -22,9 +22,10 @@ from corpus_assets.core.exchange import (
     write_ranges,
 )
 from corpus_assets.core.files import File
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import LazySequence, Task, TaskContext
+from corpus_assets.core.task import Task, TaskContext
 from corpus_assets.dedup import exchange, signatures
 from corpus_assets.dedup.parts import SIGNED_FILES, group_parts
 from corpus_assets.dedup.planner import DedupPlanner

@@ -34,7 +34,7 @@ from corpus_assets.core.parquet_rows import read_rows
 from corpus_assets.core.store import Output, Result, Store, local_checked, read_output
 from corpus_assets.core.task import read_table
 from corpus_assets.dedup.candidate_keys import CandidateKeys
-from corpus_assets.dedup.clusters import HeldRows
+from corpus_assets.dedup.compared_rows import HeldRows
 from corpus_assets.dedup.kernels.buckets import band_keys
 from corpus_assets.dedup.planner import DedupPlanner
 from corpus_assets.dedup.settings import SignatureSettings

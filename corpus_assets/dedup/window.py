@@ -27,7 +27,8 @@ import pyarrow.compute as pc
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.schemas import CLUSTER_MEMBERS
 from corpus_assets.dedup.candidate_keys import BANDS, CAPTURE, EXACT, URL, CandidateKeys
-from corpus_assets.dedup.clusters import MEMBERS, HeldRows, MappedRows, SketchedRows, find_clusters
+from corpus_assets.dedup.clusters import MEMBERS, find_clusters
+from corpus_assets.dedup.compared_rows import HeldRows, MappedRows, SketchedRows
 from corpus_assets.dedup.kernels.components import (
     ALONE,
     RANGES,

@@ -17,7 +17,7 @@ from corpus_assets.clean.losses import (
     snapshot_losses,
 )
 from corpus_assets.core.errors import StoreError
-from corpus_assets.core.task import spread
+from corpus_assets.core.lazy_sequence import spread
 from corpus_assets.dedup.oracle import compare_with_datasketch
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport

@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.core.errors import MissingInput, ModelError, RecipeError
+from corpus_assets.core.file_spool import FileSpool
 from corpus_assets.core.files import File
 from corpus_assets.core.lock import Lock, PinnedFile
 from corpus_assets.core.model_choice import ModelChoice
 from corpus_assets.core.packs import Bytes, Contents, Listings, Results, StageResults, fingerprints
 from corpus_assets.core.stage import Graph, Stage
 from corpus_assets.core.store import Output, Result, Store
-from corpus_assets.core.task import FileSpool, Task
+from corpus_assets.core.task import Task
 from corpus_assets.ingest.list_stages import site_pins
 from corpus_assets.ingest.locations import Locations
 from corpus_assets.ingest.snapshots import (

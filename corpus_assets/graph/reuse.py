@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from corpus_assets.core.errors import MissingInput
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.stage import Stage
 from corpus_assets.core.store import Result
-from corpus_assets.core.task import EarlierResult, LazySequence, Task
+from corpus_assets.core.task import EarlierResult, Task
 from corpus_assets.graph.pipeline import Pipeline
 
 

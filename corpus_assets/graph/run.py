@@ -26,10 +26,11 @@ from catalog.errors import CatalogError
 from catalog.figures import counted
 from corpus_assets.core.errors import EngineError
 from corpus_assets.core.identity import digest
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.packs import Contents, fingerprints
 from corpus_assets.core.progress import Progress
 from corpus_assets.core.stage import Stage
-from corpus_assets.core.task import Finished, LazySequence, Task
+from corpus_assets.core.task import Finished, Task
 from corpus_assets.graph.engine.base import Engine
 from corpus_assets.graph.engine.tries import FailedTask, PartsFailed
 from corpus_assets.graph.pipeline import Pipeline

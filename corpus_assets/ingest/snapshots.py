@@ -20,10 +20,11 @@ import pyarrow as pa
 
 from catalog.formats.places import located, portable
 from corpus_assets.core.errors import MissingInput
+from corpus_assets.core.file_spool import unnamed_file
 from corpus_assets.core.identity import canonical_json
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.store import Output, Store, damaged, sealed_json, unsealed
-from corpus_assets.core.task import LazySequence, unnamed_file
 from corpus_assets.ingest.records import SourceFile
 
 

@@ -13,10 +13,11 @@ import pyarrow as pa
 from catalog.db.rows import KeyRow
 from catalog.formats.key_files import DOCUMENT_IDS, TABLE_OF, parse_header
 from corpus_assets.core import files
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.planner import AnyRecipe, Planner
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output, Result
-from corpus_assets.core.task import LazySequence, Task, TaskContext, count
+from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.lineage.keys import UNITS_PER_RUN, VERSION, columns_of, make_keys
 
 SUFFIX = ".keys"

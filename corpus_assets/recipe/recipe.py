@@ -37,7 +37,7 @@ from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.page_notes import PageNotes
 from corpus_assets.signals.perplexity import ModelName
 from corpus_assets.signals.source_labels import SourceLabels
-from corpus_assets.signals.stages.classifier_training import ClassifierEntry, check_classifiers
+from corpus_assets.signals.stages.classifier_settings import ClassifierEntry, check_classifiers
 from corpus_assets.signals.stages.perplexity_training import PerplexityModelEntry, check_models
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.tokenizer.settings import TokenizerEntry

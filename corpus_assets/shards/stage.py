@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 from corpus_assets.core import files
 from corpus_assets.core.earlier import Earlier
 from corpus_assets.core.exchange import all_ranges, range_inputs, read_ranges, write_ranges
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.shuffle import Regroup
 from corpus_assets.core.stage import Calibration, Scope, Stage, part_stage
 from corpus_assets.core.store import read_output
-from corpus_assets.core.task import LazySequence, Task, TaskContext, count
+from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.shards import route
 from corpus_assets.shards.format import build_shard, token_dtype
 from corpus_assets.shards.planner import ShardsPlanner

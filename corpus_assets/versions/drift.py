@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput
+from corpus_assets.core.lazy_sequence import spread
 from corpus_assets.core.store import Result
-from corpus_assets.core.task import spread
 from corpus_assets.graph.checks import CheckOutcome
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.recipe.operations import DriftBounds

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from corpus_assets.core.task import FileSpool
+from corpus_assets.core.file_spool import FileSpool
 
 
 @pytest.mark.parametrize("held_bytes", [0, 5, 1 << 20], ids=["on disk", "both", "in memory"])

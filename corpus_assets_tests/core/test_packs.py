@@ -12,6 +12,7 @@ import pytest
 
 from corpus_assets.core import packs
 from corpus_assets.core.errors import CorruptArtifact
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.packs import Results, StageResults, forget_results
 from corpus_assets.core.store import (
     LocalStore,
@@ -21,7 +22,6 @@ from corpus_assets.core.store import (
     commit_result,
     load_result,
 )
-from corpus_assets.core.task import LazySequence
 
 MANY = 100
 

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.schemas import CLUSTER_MEMBERS
 from corpus_assets.dedup import clusters
-from corpus_assets.dedup.clusters import KINDS, MEMBERS, REASONS, HeldRows, find_clusters
+from corpus_assets.dedup.clusters import KINDS, MEMBERS, REASONS, find_clusters
+from corpus_assets.dedup.compared_rows import HeldRows
 from corpus_assets.dedup.kernels.buckets import band_keys
 from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.dedup.signatures import compute_signatures

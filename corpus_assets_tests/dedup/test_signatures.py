@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.schemas import SIGNATURES
-from corpus_assets.dedup.clusters import HeldRows
+from corpus_assets.dedup.compared_rows import HeldRows
 from corpus_assets.dedup.settings import SignatureSettings
 from corpus_assets.dedup.signatures import (
     VERSION,

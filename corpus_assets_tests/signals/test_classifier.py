@@ -15,7 +15,8 @@ from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Classifier, Reading
-from corpus_assets.signals.stages.classifier_training import TrainSettings, train_classifier
+from corpus_assets.signals.stages.classifier_settings import TrainSettings
+from corpus_assets.signals.stages.classifier_training import train_classifier
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")

@@ -18,11 +18,11 @@ from corpus_assets.models.fasttext_labels import label_scores
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Classifier, Reading
 from corpus_assets.signals.stages import classifier_training
+from corpus_assets.signals.stages.classifier_settings import TrainSettings
 from corpus_assets.signals.stages.classifier_training import (
     LIMITS,
     TrainedClassifier,
     TrainLimits,
-    TrainSettings,
     auc,
     train_classifier,
 )

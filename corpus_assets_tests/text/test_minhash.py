@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 from datasketch import MinHash
 
-from corpus_assets.dedup.clusters import similarity
+from corpus_assets.dedup.compared_rows import similarity
 from corpus_assets.dedup.kernels.buckets import compare_sketches
 from corpus_assets.text.characters import char_tables, nfkc
 from corpus_assets.text.codepoints import text_buffers

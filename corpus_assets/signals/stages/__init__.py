@@ -1,7 +1,7 @@
 """The stages of signals: models trained, scores ranked, signals computed."""
 
 __all__ = [
-    "classifier_training",
+    "classifier_settings",
     "classifiers",
     "oracle",
     "perplexity",

@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput, RecipeError, SourceError
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.schemas import SOURCE_LABELS
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output, local_checked
-from corpus_assets.core.task import LazySequence, Task, TaskContext, count
+from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.scrub.texts import sample_settings, scrubbed_sample
 from corpus_assets.signals.base import SignalFamily, TextBatch
 from corpus_assets.signals.classifier import MODEL, Classifier, Label, Reading
@@ -26,15 +27,17 @@ from corpus_assets.signals.ensemble import RANKS
 from corpus_assets.signals.importance import Importance, train_importance
 from corpus_assets.signals.imported import IMPORT, Imported, find_import
 from corpus_assets.signals.source_labels import SourceLabels
-from corpus_assets.signals.stages.classifier_training import (
+from corpus_assets.signals.stages.classifier_settings import (
     LABELLED,
     SIDES,
-    VERSION,
     ClassifierEntry,
     SnapshotSample,
     TextFiles,
-    TrainedClassifier,
     TrainSettings,
+)
+from corpus_assets.signals.stages.classifier_training import (
+    VERSION,
+    TrainedClassifier,
     train_classifier,
     train_labels,
 )

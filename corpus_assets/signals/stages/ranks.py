@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import SourceError
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.core.task import LazySequence, Task, TaskContext, count, part_label
+from corpus_assets.core.task import Task, TaskContext, count, part_label
 from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.ensemble import MAX_DOCUMENTS, RANKS, Ensemble, rank_table
 from corpus_assets.signals.stages.planner import SignalsPlanner

@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 
 from corpus_assets.core import files
 from corpus_assets.core.earlier import aligned_rows
+from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Scope, Stage
-from corpus_assets.core.task import LOOKUP_ROWS, LazySequence, Task, TaskContext, count, part_label
+from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label
 from corpus_assets.signals import TextStep
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.imported import Imported

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from corpus_assets.core.task import LazySequence, spread
+from corpus_assets.core.lazy_sequence import LazySequence, spread
 
 
 @pytest.mark.parametrize(("items", "most"), [(0, 3), (1, 3), (3, 3), (4, 3), (90_000, 256), (7, 1)])
