@@ -88,7 +88,7 @@ def report(pages: list[tuple[RawRecord, Address]], settings: GateSettings, lists
         "page licence": lambda: (
             page_licence(r.payload, found.hosts) for (r, _), found in zip(pages, marks, strict=True)
         ),
-        "absurd markup": lambda: (absurd_markup(r.payload, settings) for r, _ in pages),
+        "absurd markup": lambda: (absurd_markup(r.payload) for r, _ in pages),
         "(charset)": lambda: (read_page(r.payload, r.content_type) for r, _ in pages),
     }
     print(

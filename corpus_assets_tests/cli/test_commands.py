@@ -85,8 +85,8 @@ def test_a_report_is_copied_out_with_what_the_version_took(
     said(capsys, "report", VERSION, "--home", home, "-o", str(page))
     written = page.read_text(encoding="utf-8")
     name = "when-and-at-what-cost"
-    section = written[written.index(f'<h2 id="{name}">') : written.index('<h2 id="funnel">')]
-    links = f'<a href="#{name}">When and at what cost</a><a href="#gates">Gates</a>'
+    section = written[written.index(f'<h2 id="{name}">') : written.index('\n<h2 id="funnel">')]
+    links = f'<a href="#{name}">When and at what cost</a>\n<a href="#gates">Gates</a>\n'
     plain = written.replace(section, "").replace(links, "")
     stored = small_build.store / "versions" / VERSION / "report.html"
     assert plain == stored.read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ from corpus_assets.cli.main import main
 from corpus_assets.core import files
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
-from corpus_assets.dedup import clusters, oracle, signatures, stage
+from corpus_assets.dedup import compared_rows, oracle, signatures, stage
 from corpus_assets.dedup.candidate_keys import CandidateKeys
 from corpus_assets.dedup.signatures import Signatures, compute_signatures
 from corpus_assets.graph.checks import CheckOutcome, check_asset
@@ -161,7 +161,7 @@ def test_keys_that_join_unequal_bands_are_found_though_they_are_made_alike(
 def test_a_similarity_that_is_not_datasketchs_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, estimate: Any
 ) -> None:
-    monkeypatch.setattr(clusters, "similarity", estimate)
+    monkeypatch.setattr(compared_rows, "similarity", estimate)
     with opened(write_corpus(tmp_path / "corpus", TEXTS[:8])) as session:
         outcome = sign(session)
     assert not outcome.passed

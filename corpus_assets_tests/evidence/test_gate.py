@@ -224,9 +224,10 @@ def test_imported_results_are_found_by_their_arms(tmp_path: Path) -> None:
     one = find_results(store, "v1", "one")
     detail = {"message": "<better>", "plan": one.digest, "baseline": "v1",
               "intervals": [["prose", -1.0, -2.0, 0.5, 0.5]]}  # fmt: skip
-    title, drawn = gates_section(store, [GateRow("v2", "models", True, detail=detail)])
-    assert (title, drawn.count("<svg"), "&lt;better&gt;" in drawn) == ("Gates", 2, True)
-    assert gates_section(store, []) == ("Gates", "")
+    section = gates_section(store, [GateRow("v2", "models", True, detail=detail)])
+    assert (section.title, section.body.count("<svg")) == ("Gates", 2)
+    assert "&lt;better&gt;" in section.body
+    assert gates_section(store, []).body == ""
 
 
 @pytest.fixture
