@@ -36,7 +36,7 @@ def table_of(place: Place, table: str) -> pa.Table:
 
 
 def doc_id(place: Place, url: str) -> str:
-    rows = table_of(place, "documents").select(["doc_id", "url"]).to_pylist()
+    rows = table_of(place, "records").select(["doc_id", "url"]).to_pylist()
     return str(next(row["doc_id"].hex() for row in rows if row["url"] == url))
 
 
@@ -128,7 +128,7 @@ def test_the_canary_shows_every_fate_with_the_values_behind_it(
     small_build: Place, tmp_path: Path
 ) -> None:
     page = canary(small_build, tmp_path / "c.html", "--per-reason", "2")
-    headings = re.findall(r'<h2 id="g\d+">(\S+ [^<]*?) <span class="n">(\d+) of (\d+)', page)
+    headings = re.findall(r'<h2 id="g\d+">([^<]*?) <span class="soft">(\d+) of (\d+)', page)
     fates = {name: (int(shown), int(total)) for name, shown, total in headings}
     rows = table_of(small_build, "decisions").to_pylist()
     expected: dict[str, int] = {}
@@ -137,7 +137,7 @@ def test_the_canary_shows_every_fate_with_the_values_behind_it(
         name = where or f"{row['stage']}: {row['reason']}"
         expected[name] = expected.get(name, 0) + 1
     assert fates == {name: (min(2, total), total) for name, total in expected.items()}
-    assert "language: language is de, asked for: one of en" in page
+    assert '<span class="failed">language</span>: language is de, asked for: one of en' in page
     assert GERMAN[:40] in page
     assert "<script" not in page
     assert "http-equiv" not in page

@@ -19,7 +19,7 @@ from corpus_assets.session import open_session
 from corpus_assets.shards.format import token_dtype
 from corpus_assets.versions.foreseen import estimated_groups
 from corpus_assets_tests.small_corpus import GERMAN, prose
-from corpus_loader import Loader, Manifest
+from corpus_loader import Loader, LoaderError, Manifest
 from corpus_loader.index import dump_index, parse_index
 
 RECIPE: dict[str, Any] = {
@@ -273,7 +273,7 @@ def test_an_index_that_says_another_type_of_tokens_is_found(tmp_path: Path) -> N
     path.write_bytes(dump_index(index.lengths.astype(np.int64), index.pointers, index.documents))
     asked = CliRunner().invoke(catalog, ["verify", "v", "--home", str(tmp_path / "home")])
     assert asked.exit_code == 1
-    with pytest.raises(ShardError, match="type 4"):
+    with pytest.raises(LoaderError, match="type 4"):
         Loader.open(tmp_path / "home/store/versions/v/manifest.json", global_batch=8)
 
 

@@ -97,7 +97,7 @@ def test_bounds_decide_between_silence_warning_and_error(small_build: Place) -> 
 
 
 def test_a_signal_that_nobody_computes_is_said_to_be_absent(small_build: Place) -> None:
-    with opened(small_build, min_documents=1, quality={"signal": "no_such"}) as pipeline:
+    with opened(small_build, min_documents=1, quality_signal="no_such") as pipeline:
         quality = drift_checks(pipeline, "crawl-2")[2]
     assert quality.passed
     assert quality.message == "no kept document has a no_such"
