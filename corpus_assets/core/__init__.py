@@ -19,6 +19,7 @@ __all__ = [
     "parquet_rows",
     "planner",
     "progress",
+    "sample",
     "schemas",
     "scratch",
     "shuffle",

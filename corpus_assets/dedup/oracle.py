@@ -29,8 +29,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpus_assets.core import files
-from corpus_assets.core.identity import keyed_hash
 from corpus_assets.core.parquet_rows import read_rows
+from corpus_assets.core.sample import Sample
 from corpus_assets.core.store import Output, Result, Store, local_checked, read_output
 from corpus_assets.core.task import read_table
 from corpus_assets.dedup.candidate_keys import CandidateKeys
@@ -48,7 +48,7 @@ PARTS, DOCUMENTS, PAIRS = 8, 8, 8
 """Parts of a snapshot, and documents and candidate pairs of a part, that are compared."""
 MAX_SHINGLES = 100_000
 
-_KEY = b"corpus-assets/datasketch"
+_SAMPLE = Sample(b"corpus-assets/datasketch")
 _ROOM = 1 << 22  # values that datasketch permutes at once: 16 MB
 _MASK = 2**64 - 1
 
@@ -92,7 +92,7 @@ def compare_with_datasketch(pipeline: DedupPlanner, snapshot: str) -> Comparison
         pipeline.results("signatures", snapshot),
         strict=True,
     )
-    drawn = sorted(parts, key=lambda part: keyed_hash(_KEY, part[0].sha256.encode()))
+    drawn = _SAMPLE.ordered(parts, lambda part: part[0].sha256.encode())
     for documents, signed in drawn[:PARTS]:
         _compare_part(pipeline.store, documents, signed, pipeline.recipe.signatures, found)
     return found
@@ -130,7 +130,7 @@ def _stored(store: Store, signed: Result) -> _Part:
 
 def _draw(part: _Part) -> tuple[list[int], list[tuple[int, int]]]:
     """Draw documents and pairs that share a band, by the keyed hash of their ids."""
-    order = np.array([keyed_hash(_KEY, doc_id) for doc_id in part.doc_ids], np.uint64)
+    order = _SAMPLE.places(part.doc_ids)
     able = np.flatnonzero(part.n_shingles <= MAX_SHINGLES)
     single = able[np.argsort(order[able], kind="stable")][:DOCUMENTS]
     able = able[part.n_shingles[able] > 0]

@@ -20,13 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from corpus_assets.core.errors import EvidenceError
-from corpus_assets.core.identity import keyed_hash
+from corpus_assets.core.sample import CIRCLE, Sample
 from corpus_assets.shards.tokens import Encoder
 from corpus_loader import Loader, Order
 from corpus_loader.manifest import Manifest, Phase
 
-SAMPLE_KEY = b"corpus-assets/evidence/sample"
-CIRCLE = 1 << 64
+SAMPLE = Sample(b"corpus-assets/evidence/sample")
 BLOCK_SAMPLES = 256
 
 Tokens = npt.NDArray[np.int32]
@@ -96,7 +95,7 @@ def make_arm(
         raise EvidenceError(f"group {absent[0]} has documents and no share of the run")
     own = {group: weights[group] for group in sorted(tokens)}
     return Arm(
-        sorted(documents, key=lambda one: (one.group, _place(one.doc_id), one.doc_id)),
+        sorted(documents, key=lambda one: (one.group, SAMPLE.place(one.doc_id), one.doc_id)),
         apportion(samples, tokens),
         own,
     )
@@ -186,10 +185,10 @@ def version_documents(
             (doc_id, group, number, [span[1:] for span in sorted(pieces)])
             for doc_id, pieces in spans.items()
         ]
-    found.sort(key=lambda one: (_place(one[0]), one[0]))
+    found.sort(key=lambda one: (SAMPLE.place(one[0]), one[0]))
     if tokens is not None and encoder.sha256 == own.sha256:
         sizes = np.array([sum(length for *_, length in pieces) for *_, pieces in found], np.int64)
-        places = np.array([_place(doc_id) for doc_id, *_ in found], np.uint64)
+        places = SAMPLE.places(doc_id for doc_id, *_ in found)
         wanted = np.zeros(len(found), np.bool_)
         for start in starts:
             order = np.roll(np.arange(len(found)), -int(np.searchsorted(places, np.uint64(start))))
@@ -214,9 +213,5 @@ def tokens_digest(tokens: Tokens) -> str:
     return hashlib.sha256(np.ascontiguousarray(tokens, "<i4").tobytes()).hexdigest()
 
 
-def _place(doc_id: bytes) -> int:
-    return keyed_hash(SAMPLE_KEY, doc_id)
-
-
 def _ahead(doc_id: bytes, start: int) -> int:
-    return (_place(doc_id) - start) % CIRCLE
+    return (SAMPLE.place(doc_id) - start) % CIRCLE

@@ -36,7 +36,8 @@ from pydantic import Field, ValidationError, field_validator
 
 from catalog.figures import counted
 from corpus_assets.core.errors import EvidenceError
-from corpus_assets.core.identity import Settings, digest, file_digest, keyed_hash
+from corpus_assets.core.identity import Settings, digest, file_digest
+from corpus_assets.core.sample import Sample
 from corpus_assets.core.urls import address_of
 from corpus_assets.decontam.contamination import ScanSettings, scan
 from corpus_assets.decontam.eval_index import (
@@ -293,9 +294,7 @@ def encode_heldout(heldout: pa.Table, encoder: Encoder) -> pa.Table:
 
 def _chosen(rows: Iterable[dict[str, str]], count: int) -> list[dict[str, str]]:
     """Take so many by a hash of their ids."""
-    return sorted(rows, key=lambda row: (keyed_hash(b"heldout", row["id"].encode()), row["id"]))[
-        :count
-    ]
+    return Sample(b"heldout").ordered(rows, lambda row: row["id"].encode())[:count]
 
 
 def _texts(

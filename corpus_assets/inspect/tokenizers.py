@@ -15,7 +15,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
-from corpus_assets.core.identity import keyed_hash
+from corpus_assets.core.sample import Sample
 from corpus_assets.core.store import Store, load_result, read_checked
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.scrub.settings import ScrubSettings
@@ -31,6 +31,7 @@ FILE_CHARS = 20_000_000
 PIECE_CHARS = 200_000
 """A plain text file is measured in pieces of so many characters."""
 STORED_DOCUMENTS = 2_000
+AUDITED = Sample(b"corpus-assets/audit")
 """Documents measured where a version has no held-out text any more."""
 
 
@@ -207,13 +208,13 @@ def _stored_documents(store: Store, registry: Registry, version: str) -> Iterato
     """Sample documents of a version by keyed hash of their id, over all files."""
     rows = registry.lineage_files(version, "final_text")
     total = sum(row.rows for row in rows)
-    limit = min(1.0, STORED_DOCUMENTS / max(1, total)) * 2**64
+    share = min(1.0, STORED_DOCUMENTS / max(1, total))
     for row in rows:
         table = pq.read_table(
             store.local(row.path), columns=["doc_id", "text", "domain", "language"]
         )
         for one in table.to_pylist():
-            if keyed_hash(b"corpus-assets/audit", one["doc_id"]) < limit:
+            if AUDITED.holds(one["doc_id"], share):
                 yield Passage(one["text"], one["domain"] or "-", one["language"] or "unknown")
 
 

@@ -4,7 +4,6 @@ Everything here is a function of the seed and of the documents of one shard, so 
 goes away can change its own shard and no other. Which shard is a keyed hash of the document's id.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpus_assets.core.errors import ShardError
+from corpus_assets.core.identity import keyed_hashes
 from corpus_assets.core.schemas import DOC_ID, SPANS
 from corpus_assets.shards.kernels.packing import copy_pieces, lay_best_fit, lay_end_to_end
 from corpus_assets.shards.settings import PackSettings
@@ -55,7 +55,7 @@ class Packed:
 def shards_of(seed: int, doc_ids: Sequence[bytes], n_shards: int) -> npt.NDArray[np.int64]:
     """Return the shard, of `n_shards`, that holds each document; about a microsecond each."""
     _check_shard_count(n_shards)
-    hashes = _keyed_hashes(_key("shard", seed), doc_ids)
+    hashes = keyed_hashes(_key("shard", seed), doc_ids)
     return (hashes % np.uint64(n_shards)).astype(np.int64)
 
 
@@ -67,7 +67,7 @@ def document_order(seed: int, doc_ids: Sequence[bytes], tokens: TokenBatch) -> I
     """
     if not len(doc_ids):
         return np.empty(0, dtype=np.int64)
-    hashes = _keyed_hashes(_key("order", seed), doc_ids)
+    hashes = keyed_hashes(_key("order", seed), doc_ids)
     halves = np.frombuffer(b"".join(doc_ids), dtype=">u8").reshape(-1, 2)
     rows = np.lexsort((halves[:, 1], halves[:, 0], hashes)).astype(np.int64)
     ordered = halves[rows]
@@ -166,14 +166,3 @@ def _check_shard_count(n_shards: int) -> None:
 
 def _key(purpose: str, seed: int) -> bytes:
     return f"corpus-assets/{purpose}/{seed}".encode()
-
-
-def _keyed_hashes(key: bytes, doc_ids: Sequence[bytes]) -> npt.NDArray[np.uint64]:
-    """`step.keyed_hash` of each id, the keyed state set up once and copied."""
-    state = hashlib.blake2b(digest_size=8, key=key[:64])
-    digests = bytearray()
-    for doc_id in doc_ids:
-        one = state.copy()
-        one.update(doc_id)
-        digests += one.digest()
-    return np.frombuffer(bytes(digests), dtype="<u8").astype(np.uint64)

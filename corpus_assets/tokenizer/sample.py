@@ -23,7 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from corpus_assets.core.identity import Settings, keyed_hash
+from corpus_assets.core.identity import Settings
+from corpus_assets.core.sample import CIRCLE, Sample
 
 PLACES = 1 << 20
 """Places on the line: the ends are exact to a millionth of a domain."""
@@ -87,18 +88,17 @@ def places(
     seed: int,
 ) -> Ints:
     """Return each document's place on the line, -1 where it has none. About a microsecond each."""
-    key = f"corpus-assets/tokenizer-sample/{seed}".encode()
+    sample = Sample(f"corpus-assets/tokenizer-sample/{seed}".encode())
     limits = {
-        language: int(Fraction(repr(part)) * 2**64)
+        language: int(Fraction(repr(part)) * CIRCLE)
         for language, part in settings.language_shares.items()
     }
-    whole = 2**64
     found = np.full(len(doc_ids), -1, np.int64)
     for row, (doc_id, language) in enumerate(zip(doc_ids, languages, strict=True)):
         if settings.languages is not None and language not in settings.languages:
             continue
-        limit = limits.get(language or "", whole)
-        drawn = keyed_hash(key, doc_id)
+        limit = limits.get(language or "", CIRCLE)
+        drawn = sample.place(doc_id)
         if drawn < limit:
             found[row] = drawn * PLACES // limit
     return found

@@ -9,11 +9,11 @@ import pytest
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import keyed_hash
+from corpus_assets.core.sample import first_drawn
 from corpus_assets.models.files import model_at
 from corpus_assets.signals.stages.training_sample import (
     SAMPLE,
     draw_documents,
-    first_drawn,
     read_page_list,
 )
 

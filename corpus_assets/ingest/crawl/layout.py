@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from corpus_assets.core.errors import AbsentSource, SourceError
-from corpus_assets.core.identity import keyed_hash
+from corpus_assets.core.sample import Sample
 from corpus_assets.ingest.crawl.settings import (
     COMMON_CRAWL,
     COMMON_CRAWL_LIST,
@@ -145,9 +145,7 @@ def choose(paths: Sequence[str], files: int | None, seed: int) -> list[str]:
 
     So a larger number contains the smaller, and a file keeps its place when there are more.
     """
-    key = f"crawl-files/{seed}".encode()
-    ranked = sorted(set(paths), key=lambda path: (keyed_hash(key, path.encode()), path))
-    return ranked[:files]
+    return Sample(f"crawl-files/{seed}".encode()).ordered(set(paths), str.encode)[:files]
 
 
 def robots_path(path: str) -> str:

@@ -16,7 +16,8 @@ import numpy as np
 from pydantic import Field
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.core.identity import Settings, keyed_hash
+from corpus_assets.core.identity import Settings
+from corpus_assets.core.sample import Sample
 from corpus_assets.ingest.records import Refusal
 from corpus_assets.models.fasttext_file import load_model
 from corpus_assets.models.languages import likely_languages
@@ -25,7 +26,7 @@ from pageblocks import rough_text
 MAX_ROUGH_BYTES = 1 << 16
 SAMPLED, FALSE_DROP = "sampled", "false_drop"
 NO_LANGUAGE = "none"
-_KEY = b"language gate sample"
+_SAMPLE = Sample(b"language gate sample")
 
 
 class LanguageGateSettings(Settings):
@@ -52,7 +53,6 @@ class LanguageGate:
     def __init__(self, settings: LanguageGateSettings, model: Path | None) -> None:
         self._settings = settings
         self._wanted = frozenset(settings.languages)
-        self._limit = int(settings.sample_share * 2**64)
         if self._wanted and model is None:
             raise ModelError("the language gate needs the language model: give its path")
         self._model = load_model(model) if self._wanted and model is not None else None
@@ -72,7 +72,7 @@ class LanguageGate:
 
     def is_sampled(self, doc_id: bytes) -> bool:
         """Whether a refused page is extracted all the same."""
-        return keyed_hash(_KEY, doc_id) < self._limit
+        return _SAMPLE.holds(doc_id, self._settings.sample_share)
 
     def is_wanted(self, text: str) -> bool:
         """Whether extracted text is long enough and, most likely, in a language asked for."""

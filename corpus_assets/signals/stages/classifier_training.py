@@ -10,16 +10,16 @@ that stand in `min_documents` of them, and rows for runs of all.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from corpus_assets.core.errors import ModelError, RecipeError
-from corpus_assets.core.identity import keyed_hash
+from corpus_assets.core.sample import Sample, held_out
 from corpus_assets.models.fasttext_file import (
     END_OF_LINE,
     LABEL,
@@ -36,6 +36,8 @@ from corpus_assets.signals.stages.classifier_settings import TrainSettings
 VERSION = 3
 
 LABELS = (POSITIVE, NEGATIVE)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def train_classifier(
     good_held, good_train = _split(good - ambiguous, "positive", family.name, settings, limits)
     poor_held, poor_train = _split(poor - ambiguous, "negative", family.name, settings, limits)
     examples = [(text, POSITIVE) for text in good_train] + [(text, NEGATIVE) for text in poor_train]
-    examples.sort(key=lambda example: _order(example[0], limits))
+    examples = _ordered(examples, lambda example: example[0], limits)
     texts_with = _texts_with(text for text, _ in examples)
     least = _min_documents(texts_with, settings, limits)
     content, model = _train(examples, texts_with, least, family.name, settings, limits)
@@ -116,7 +118,7 @@ def train_labels(
         )
     parts = {label: _split(left[label], label, family.name, settings, limits) for label in known}
     examples = [(text, label) for label, (_, some) in parts.items() for text in some]
-    examples.sort(key=lambda example: _order(example[0], limits))
+    examples = _ordered(examples, lambda example: example[0], limits)
     texts_with = _texts_with(text for text, _ in examples)
     least = _min_documents(texts_with, settings, limits)
     content, model = _train(examples, texts_with, least, family.name, settings, limits, known)
@@ -166,9 +168,9 @@ def _is_obeyed(word: str) -> bool:
     return word == END_OF_LINE.decode() or word.startswith(LABEL)
 
 
-def _order(text: str, limits: TrainLimits) -> tuple[int, str]:
-    key = f"quality-model-{limits.seed}".encode()  # another one would change every model
-    return keyed_hash(key, text.encode("utf-8", "replace")), text
+def _ordered(items: Iterable[T], text: Callable[[T], str], limits: TrainLimits) -> list[T]:
+    sample = Sample(f"quality-model-{limits.seed}".encode())  # another key changes every model
+    return sample.ordered(items, lambda item: text(item).encode("utf-8", "replace"))
 
 
 def _split(
@@ -180,9 +182,8 @@ def _split(
             f"classifiers.{name}: {len(texts)} distinct {side} texts, needed: "
             f"{settings.min_examples} (min_examples); name more {side} sources"
         )
-    ordered = sorted(texts, key=lambda text: _order(text, limits))
-    n_held = min(max(round(limits.holdout_share * len(ordered)), 1), len(ordered) - 1)
-    return ordered[:n_held], ordered[n_held:]
+    held, rest = held_out(_ordered(sorted(texts), str, limits), limits.holdout_share)
+    return list(held), list(rest)
 
 
 def _words(text: str) -> list[bytes]:

@@ -16,6 +16,7 @@ from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput, RecipeError, SourceError
 from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.lock import PinnedFile
+from corpus_assets.core.sample import first_drawn
 from corpus_assets.core.schemas import SOURCE_LABELS
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output, local_checked
@@ -44,7 +45,6 @@ from corpus_assets.signals.stages.classifier_training import (
 from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.training_sample import (
     draw_documents,
-    first_drawn,
     read_page_list,
     read_texts,
 )

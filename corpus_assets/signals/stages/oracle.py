@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.core import files
-from corpus_assets.core.identity import keyed_hash
 from corpus_assets.core.parquet_rows import read_rows
+from corpus_assets.core.sample import Sample
 from corpus_assets.core.store import local_checked
 from corpus_assets.core.task import read_table
 from corpus_assets.models.fasttext_library import LibraryModel
@@ -46,7 +46,7 @@ MAX_CHARS = 50_000
 MAX_MODEL_BYTES = 1 << 30
 TOLERANCE = 0.001
 
-_KEY = b"corpus-assets/fasttext"
+_SAMPLE = Sample(b"corpus-assets/fasttext")
 
 Values = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.bool_]
@@ -96,13 +96,13 @@ def _draw(pipeline: SignalsPlanner, snapshot: str) -> pa.Table:
         pipeline.parts(files.SIGNALS, snapshot),
         strict=True,
     )
-    drawn = sorted(parts, key=lambda part: keyed_hash(_KEY, part[0].sha256.encode()))
+    drawn = _SAMPLE.ordered(parts, lambda part: part[0].sha256.encode())
     tables = []
     for documents, signals in drawn[:PARTS]:
         stored = read_table(pipeline.store, signals, ["doc_id", *pipeline.recipe.signals.columns()])
-        order = [keyed_hash(_KEY, doc_id) for doc_id in stored["doc_id"].to_pylist()]
-        short = np.flatnonzero(stored["n_chars"].to_numpy() <= MAX_CHARS).tolist()
-        rows = sorted(sorted(short, key=order.__getitem__)[:DOCUMENTS])
+        order = _SAMPLE.places(stored["doc_id"].to_pylist())
+        short = np.flatnonzero(stored["n_chars"].to_numpy() <= MAX_CHARS)
+        rows = np.sort(short[np.argsort(order[short], kind="stable")][:DOCUMENTS]).tolist()
         path = local_checked(pipeline.store, documents.path, documents.sha256)
         texts = read_rows(path, rows, ["domain", "text"])
         table = stored.take(pa.array(rows, pa.int64()))

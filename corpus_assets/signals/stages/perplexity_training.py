@@ -20,8 +20,9 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.core.identity import Settings, keyed_hash
+from corpus_assets.core.identity import Settings
 from corpus_assets.core.model_choice import Model
+from corpus_assets.core.sample import Sample, held_out
 from corpus_assets.models import ngram_score
 from corpus_assets.models.ngram_counts import Trie, count_ngrams, least_count, spelling_of
 from corpus_assets.models.ngram_file import NgramModel, dump_models, parse_models
@@ -159,23 +160,22 @@ def drawn_texts(
     name: str, texts: Iterable[str], settings: NgramSettings
 ) -> tuple[list[str], list[str]]:
     """(held out, to train on)."""
-    key = f"perplexity-model-{settings.seed}".encode()
+    sample = Sample(f"perplexity-model-{settings.seed}".encode())
     distinct = {text for text in texts if text.strip()}
     if len(distinct) < settings.min_texts:
         raise RecipeError(
             f"perplexity.{name}: {len(distinct)} distinct texts, needed: "
             f"{settings.min_texts}; name more"
         )
-    order = {text: (keyed_hash(key, text.encode("utf-8", "replace")), text) for text in distinct}
     chosen: list[str] = []
     chars = 0
-    for text in sorted(distinct, key=order.__getitem__):
+    for text in sample.ordered(sorted(distinct), lambda text: text.encode("utf-8", "replace")):
         if len(chosen) >= 2 and chars + len(text) > settings.max_chars:
             break
         chosen.append(text)
         chars += len(text)
-    n_held = min(max(round(settings.holdout_share * len(chosen)), 1), len(chosen) - 1)
-    return chosen[:n_held], chosen[n_held:]
+    held, rest = held_out(chosen, settings.holdout_share)
+    return list(held), list(rest)
 
 
 class _Stream:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from corpus_assets.core import files
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.lazy_sequence import LazySequence
+from corpus_assets.core.sample import PLACE, first_drawn
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, count, part_label
@@ -23,7 +24,7 @@ from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signal_models import model_files, signal_models
 from corpus_assets.signals.stages.signals import compute_signals
-from corpus_assets.signals.stages.training_sample import first_drawn, places
+from corpus_assets.signals.stages.training_sample import documents_sample
 from corpus_assets.signals.text_step import TextStep
 from corpus_assets.text.ties import flat_line, tie_keys
 
@@ -112,11 +113,11 @@ def run_score_sample(context: TaskContext) -> None:
     settings = context.task.settings
     families = SignalSettings.of_plain(context.task.settings["signals"])
     table = context.table("documents", families.document_columns())
-    place = places(table["doc_id"], settings["seed"])
+    place = documents_sample(settings["seed"]).places(table["doc_id"].to_pylist())
     rows = np.sort(np.argsort(place, kind="stable")[: settings["max_documents"]])
     drawn = table.take(pa.array(rows))
     scores = compute_signals(drawn, families, model_files(context))
-    chosen = scores.select(settings["columns"]).append_column("place", pa.array(place[rows]))
+    chosen = scores.select(settings["columns"]).append_column(PLACE, pa.array(place[rows]))
     keys = tie_keys(drawn["doc_id"], settings["seed"])
     chosen = chosen.append_column(TIE_KEY, pa.array(keys))
     context.write_table(files.SCORE_SAMPLE, chosen)

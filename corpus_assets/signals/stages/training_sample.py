@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.core.identity import keyed_hash
+from corpus_assets.core.sample import PLACE, Sample
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.urls import Blocklist, address_of, canonical_host, has_prefix, prefix_free
 from corpus_assets.signals.base import TextBatch
@@ -25,7 +25,7 @@ from corpus_assets.signals.language import Language
 
 AT_ONCE = 1_000  # documents whose language is looked at together
 
-SAMPLE = pa.schema([("doc_id", DOC_ID), ("place", pa.uint64()), ("text", pa.large_string())])
+SAMPLE = pa.schema([("doc_id", DOC_ID), (PLACE, pa.uint64()), ("text", pa.large_string())])
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,9 @@ def _list_lines(path: Path) -> Iterator[str]:
         yield line.decode("utf-8", "replace")
 
 
-def places(doc_ids: pa.ChunkedArray, seed: int) -> npt.NDArray[np.uint64]:
-    """Where each document stands in the draw."""
-    key = f"corpus-assets/classifier-sample/{seed}".encode()
-    return np.array([keyed_hash(key, doc_id) for doc_id in doc_ids.to_pylist()], dtype=np.uint64)
+def documents_sample(seed: int) -> Sample:
+    """Return the order in which a recipe's models draw documents, by their ids."""
+    return Sample(f"corpus-assets/classifier-sample/{seed}".encode())
 
 
 def draw_documents(
@@ -112,7 +111,7 @@ def draw_documents(
     lid: Path | None = None,
 ) -> pa.Table:
     """SAMPLE rows of `documents`, first in the draw first; `pages` and `languages` say of which."""
-    place = places(documents["doc_id"], seed)
+    place = documents_sample(seed).places(documents["doc_id"].to_pylist())
     order = np.argsort(place, kind="stable")  # rows are sorted by id, so ties are too
     if pages is not None:
         listed = pages.match(documents["url_key"], documents["host"])
@@ -122,23 +121,6 @@ def draw_documents(
     rows = pa.array(order[:max_documents])
     columns = [documents["doc_id"].take(rows), pa.array(place).take(rows)]
     return pa.Table.from_arrays([*columns, documents["text"].take(rows)], schema=SAMPLE)
-
-
-def first_drawn(tables: Iterable[pa.Table], max_documents: int) -> pa.Table:
-    """Return the first in the draw of several tables with `place`. Memory: twice as many, and the
-    largest table."""
-    held: list[pa.Table] = []
-    for table in tables:
-        held.append(table)
-        if sum(each.num_rows for each in held) > 2 * max_documents:
-            held = [_first(held, max_documents)]
-    return _first(held, max_documents)
-
-
-def _first(tables: Iterable[pa.Table], max_documents: int) -> pa.Table:
-    together = pa.concat_tables(tables)
-    order = np.argsort(together["place"].to_numpy(), kind="stable")
-    return together.take(pa.array(order[:max_documents]))
 
 
 def _in_languages(
