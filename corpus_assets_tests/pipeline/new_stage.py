@@ -15,9 +15,8 @@ from corpus_assets.core.stage import Graph, Scope, Stage
 from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.stages import STAGES
 
-LENGTHS = File(
-    "lengths", "lengths.parquet", pa.schema([("doc_id", DOC_ID), ("tokens", pa.int64())])
-)
+LENGTHS = File("lengths", "lengths.parquet")
+SCHEMA = pa.schema([("doc_id", DOC_ID), ("tokens", pa.int64())])
 
 
 def plan(pipeline: Planner[AnyRecipe], snapshot: str) -> list[Task]:
@@ -34,7 +33,7 @@ def plan(pipeline: Planner[AnyRecipe], snapshot: str) -> list[Task]:
 def run(context: TaskContext) -> None:
     spans = pa.concat_tables([context.table(name) for name in context.names("")])
     lengths = spans.group_by("doc_id").aggregate([("length", "sum")]).sort_by("doc_id")
-    context.write_table(LENGTHS, lengths.rename_columns(LENGTHS.schema.names).cast(LENGTHS.schema))
+    context.write_table(LENGTHS, lengths.rename_columns(SCHEMA.names).cast(SCHEMA))
     count(context, lengths.num_rows, lengths.num_rows)
 
 

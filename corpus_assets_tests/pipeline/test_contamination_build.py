@@ -17,7 +17,7 @@ eval_suites:
   - files: more/extra.jsonl
     benchmark: extra
     fields: {id: n, question: q, choices: c, answer: null}
-    exclude: {hosts: [site-1.example.org], repositories: [page-3/none]}
+    exclude: {addresses: [site-1.example.org], repositories: [page-3/none]}
 contamination: {drop_share: 0.8, action: cut, common_documents: 5}
 """
 EDITED = EVAL_TEXT.replace("lighthouse", "tower").replace("eighteen", "twenty")

@@ -129,7 +129,7 @@ def test_a_build_says_at_once_what_it_does_and_that_kernels_are_compiled(
 ) -> None:
     compiling = "compiling kernels as they are first used: about a minute of CPU time, once"
     for is_cached in (False, True):
-        monkeypatch.setattr("corpus_assets.build.cache_folder", lambda: own / "kernels")
+        monkeypatch.setattr("corpus_assets.build.cache_folder", lambda _: own / "kernels")
         assert build(own / "tiny.yaml", own / "home", "--version", "tiny-1") == 0
         told = capsys.readouterr().err.splitlines()
         assert told[0] == f"planning {own / 'tiny.yaml'}"

@@ -129,7 +129,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
             },
             "tiers": tiers if draw.random() < 0.5 and not is_given else None,
         },
-        "signatures": {"bands": bands, "rows_per_band": rows, "seed": draw.randrange(100)},
+        "signatures": {"bands": bands, "rows_per_band": rows},
         "clusters": {
             "scope": draw.choice(("per_snapshot", "all", "all", 1)),
             "keep": keep,
