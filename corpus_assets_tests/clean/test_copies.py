@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from corpus_assets.clean.clean_text import CleanTextSettings
 from corpus_assets.clean.stage import copies_reached
-from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, PhaseSettings, wish_of
+from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, PhaseSettings, requested_mix
 
 MAIN = PhaseSettings(name="main", share=1.0)
 
@@ -50,7 +50,7 @@ def test_copies_multiply_the_weight_of_the_tier_in_every_phase() -> None:
         MixedGroup(f"A/web/{tier}/{copies}", "A", "web", tier, 100, 6400, {"copies": copies})
         for tier, copies in (("high", "1"), ("high", "2"), ("low", "5"), ("low", "9"))
     ]
-    main, cooldown = wish_of(groups, settings, 64).ideals
+    main, cooldown = requested_mix(groups, settings, 64).ideals
     # 2 : 2 * 1.5 : 0.5 * 3 : 0.5, and without low ones 2 : 3
     assert [float(n) for n in main.values()] == [
         pytest.approx(900 * weight / 7) for weight in (2, 3, 1.5, 0.5)

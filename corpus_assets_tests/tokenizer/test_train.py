@@ -359,7 +359,10 @@ def counts_with(definition: dict, n: int, texts: list[str]) -> Counter[str]:
     return Counter(token for one in encoded for token in one.tokens)
 
 
-@pytest.mark.parametrize("enough", [1, 3, 20, 10**9])
+@pytest.mark.parametrize(
+    "enough",
+    [pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(20, marks=pytest.mark.slow), 10**9],
+)
 def test_the_largest_vocabulary_with_examples_is_the_one_that_encoding_finds(enough: int) -> None:
     asked = TokenizerSettings(vocab_size=900, special_slots=5, min_documents=1)
     definition = json.loads(train_tokenizer(TEXTS, asked))

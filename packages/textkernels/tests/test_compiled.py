@@ -1,5 +1,6 @@
 """The cache of compiled kernels follows everything they are made from."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -109,6 +110,30 @@ def test_a_warm_kernel_is_read_from_the_cache_and_not_compiled(copy: Path) -> No
     _run(copy, ASK)
     hits = ASK + "print(sum(is_blank.stats.cache_hits.values()))"
     assert _run(copy, hits).split() == ["False", "True", "1"]
+
+
+def test_of_processes_that_begin_together_one_compiles(copy: Path) -> None:
+    code = ASK + "print(sum(is_blank.stats.cache_misses.values()))"
+    env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    env["PYTHONPATH"] = str(copy)
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], env=env, cwd=copy, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(4)
+    ]
+    told = [each.communicate()[0].split() for each in started]
+    assert sorted(told) == [["False", "True", "0"]] * 3 + [["False", "True", "1"]]
+
+
+def test_a_process_that_was_stopped_while_it_compiled_is_not_waited_for_forever(copy: Path) -> None:
+    folder = Path(_run(copy, FOLDER))
+    (folder / "little.kernels.blank.is_blank.turn").touch()
+    held = (folder / "little.kernels.blank.is_blank.turn").open("wb")
+    with held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        impatient = "from textkernels import compiled\ncompiled.MAX_WAIT_S = 0.1\n"
+        assert _run(copy, impatient + ASK) == "False True"
 
 
 def test_other_packages_keep_their_own_numba_cache(copy: Path) -> None:

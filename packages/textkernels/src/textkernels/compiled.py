@@ -11,6 +11,9 @@ A package says in `kernels.toml`, beside its `__init__.py`, where its kernels li
 their tables are made from (`libraries`). They call their own and those of this package: a kernel of
 a third package is no part of the digest.
 
+Processes that begin together, as the workers of a build do, need the same kernels at the same
+moment: one of them compiles a kernel, the others wait for it and read what it left.
+
 A kernel meets numba when it is first called. A command that only reads a recipe imports many
 modules with kernels, calls none, and does not wait for numba.
 """
@@ -22,6 +25,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
@@ -31,6 +35,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 
 LIBRARIES = ("numba", "llvmlite", "numpy")
 MAX_FOLDERS = 4  # of a package: branches and Pythons that take turns; the oldest unused goes
+MAX_WAIT_S = 300  # for another process that compiles a kernel
 DECLARATION = "kernels.toml"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -60,7 +65,10 @@ class Kernel:
             if folder is None:
                 return njit(**self._options)(self._function)
             with _cache_in(folder):
-                return njit(cache=True, **self._options)(self._function)
+                dispatcher = njit(cache=True, **self._options)(self._function)
+        turn = folder / f"{self.__module__}.{self.__qualname__}.turn"
+        dispatcher.compile = functools.partial(_in_turn, turn, dispatcher.compile)
+        return dispatcher
 
     @property
     def _numba_type_(self) -> Any:
@@ -195,6 +203,39 @@ def _remove_unused(root: Path, package: str) -> None:
             used[folder] = folder.stat().st_mtime
     for folder in sorted(used, key=used.__getitem__)[:-MAX_FOLDERS]:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _in_turn(turn: Path, compile_or_read: Callable[..., Any], *signature: Any) -> Any:
+    """Compile, or read what was compiled meanwhile, in turn with other processes."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    # Threads of this process first, in the order in which numba itself has them wait.
+    with global_compiler_lock, _holding(turn):
+        return compile_or_read(*signature)
+
+
+@contextlib.contextmanager
+def _holding(turn: Path) -> Iterator[None]:
+    """Wait for a file's lock and hold it. One that cannot be had, or is not given back in time (its
+    holder was stopped), is done without: a kernel is then compiled twice."""
+    try:
+        import fcntl
+
+        file = turn.open("wb")
+    except (ImportError, OSError):
+        yield
+        return
+    with file:
+        until = time.monotonic() + MAX_WAIT_S
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.02)
+            except OSError:  # a file system without locks
+                break
+        yield
 
 
 @contextlib.contextmanager
