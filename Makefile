@@ -3,14 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CORPUS_HOME ?= .corpus
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Modules are compiled when they are first imported: most never are.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 WORKERS ?= 2
-# Tests wait for servers, signals and clocks: three processes keep two cores busy.
-TESTERS ?= 3
 # Packages that are distributions of their own, and the product, which needs them.
 PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
 # A test module stays in one process, so that what it builds once is built once.
-PYTEST := $(BIN)/python -m pytest -q -n $(TESTERS) --dist loadfile
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
 export CORPUS_HOME
 # Where it is set, every process that a test starts would compile four hundred modules anew.
 export PYTHONDONTWRITEBYTECODE =

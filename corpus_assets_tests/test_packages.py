@@ -28,6 +28,10 @@ CASES = [
 """Every package alone, with `test`, and with each other extra that brings more than that."""
 
 
+MANY_KERNELS = "pageblocks"
+"""In an environment of its own it compiles them again, for a minute: there by `make test-all`."""
+
+
 def wheel_of(folder: Path, target: Path) -> Path:
     build = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(target)]
     subprocess.run([sys.executable, "-m", "pip", *build, str(folder)], check=True)
@@ -58,8 +62,14 @@ def environment(folder: Path, wheels: list[Path], wanted: set[str]) -> Path:
 @pytest.mark.timeout(1800)  # kernels of an environment of its own are compiled
 @pytest.mark.parametrize(
     ("folder", "extra"),
-    CASES,
-    ids=[f"{folder.name}-{extra}" for folder, extra in CASES],
+    [
+        pytest.param(
+            *case,
+            id=f"{case[0].name}-{case[1]}",
+            marks=pytest.mark.slow if case[0].name == MANY_KERNELS else (),
+        )
+        for case in CASES
+    ],
 )
 def test_a_package_passes_its_tests_with_what_it_names_alone(
     folder: Path, extra: str, tmp_path: Path
@@ -86,6 +96,17 @@ def test_a_package_passes_its_tests_with_what_it_names_alone(
         [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", folder / "tests"],
         cwd=tmp_path,
         env=variables | {"PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_package_with_many_kernels_passes_its_tests_here() -> None:
+    tests = ROOT / "packages" / MANY_KERNELS / "tests"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests],
+        cwd=ROOT,
         capture_output=True,
         text=True,
     )

@@ -273,6 +273,7 @@ def test_the_snapshot_at_fault_is_the_one_that_is_shown(
     assert failed_partitions(instance, "signatures") == {"crawl-2"}
 
 
+@pytest.mark.slow
 def test_takedowns_of_several_versions_are_one_run_with_a_step_for_each_asset(
     place: Place, instance: dg.DagsterInstance
 ) -> None:
