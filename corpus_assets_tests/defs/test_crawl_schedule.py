@@ -202,6 +202,7 @@ def test_removing_a_snapshot_takes_its_pins_and_its_partition(
         assert key != keys[SECOND], "Dagster starts a run key once, and this is another run"
 
 
+@pytest.mark.slow
 def test_a_snapshot_of_a_live_version_is_taken_off_the_list_only(
     server: CrawlServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

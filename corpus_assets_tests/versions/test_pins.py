@@ -140,6 +140,7 @@ def test_lock_writes_what_was_upgraded_and_keeps_the_rest(
     assert after["classifiers/quality"] == before["classifiers/quality"]
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_a_fresh_lock_would_change(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -144,6 +144,7 @@ def test_a_worker_with_other_code_refuses_and_names_both(
     assert not any(load_result(store, "square", task.fingerprint) for task in todo)
 
 
+@pytest.mark.slow
 def test_no_more_tasks_run_at_once_than_there_are_cpus(
     engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,6 +110,7 @@ def caching(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("caching")
+@pytest.mark.slow
 def test_files_are_kept_in_the_home_where_the_environment_says_so(
     clean: Place, server: CrawlServer, tmp_path: Path
 ) -> None:
