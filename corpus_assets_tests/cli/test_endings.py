@@ -88,6 +88,7 @@ def test_all_that_a_build_makes_in_a_home_is_for_its_owner_alone(built: Path) ->
     assert open_to_others == []
 
 
+@pytest.mark.slow
 def test_a_home_that_cannot_be_written_can_be_read(built: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     copy_home(built, home)
@@ -114,6 +115,7 @@ def test_a_home_that_cannot_be_written_can_be_read(built: Path, tmp_path: Path) 
     assert len(refused.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_damaged_table_is_named_without_a_trace(built: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     copy_home(built, home)

@@ -225,6 +225,7 @@ def test_a_tokenizer_that_fails_its_audit_is_red_and_a_run_goes_on_from_it_once_
     assert registry.leases("") == []
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_its_failure_under_a_recipe_that_changed_upstream_too(
     place: Place, instance: dg.DagsterInstance
 ) -> None:

@@ -108,6 +108,7 @@ def test_rows_go_with_their_page_and_the_rest_is_as_if_it_had_never_been(
     assert holds(home.root, url_key("http://site-4.example.org/article")) != []
 
 
+@pytest.mark.slow
 def test_rows_by_address_go_with_a_document_that_was_asked_for_by_its_id(
     place: Path, capsys: Captured
 ) -> None:

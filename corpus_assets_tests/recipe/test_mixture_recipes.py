@@ -118,6 +118,7 @@ def test_the_pile_without_its_sources_says_so_in_one_line(tmp_path: Path, capsys
         assert "snapshot pile-cc-2020 of pile-cc: no file matches" in line
 
 
+@pytest.mark.slow
 def test_the_pile_sees_each_source_as_often_as_its_table_says(tmp_path: Path) -> None:
     shutil.copy(RECIPES / "the-pile.yaml", tmp_path / "pile.yaml")
     recipe = load_recipe(tmp_path / "pile.yaml")

@@ -166,6 +166,7 @@ def test_copies_of_the_home_go_with_a_takedown_and_those_elsewhere_keep_it_open(
     assert json.loads(capsys.readouterr().out)["open_files"] == []
 
 
+@pytest.mark.slow
 def test_what_cannot_be_seen_from_here_and_what_is_no_part_of_the_corpus_is_named_and_keeps_nothing_open(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:

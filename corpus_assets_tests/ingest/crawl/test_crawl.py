@@ -87,6 +87,7 @@ def test_a_local_copy_of_the_crawl_gives_the_same_documents(
     assert all(len(file["sha256"]) == 64 for file in place.pinned())
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_refused_and_the_finished_parts_are_kept(
     server: CrawlServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,6 +163,7 @@ def test_a_listed_crawl_without_its_files_does_not_hide_the_others(
     assert not server.requests("CC-MAIN-2023-50"), "no more is asked for than is shown"
 
 
+@pytest.mark.slow
 def test_added_snapshots_are_part_of_the_recipe_from_then_on(
     server: CrawlServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
