@@ -28,8 +28,8 @@ CASES = [
 """Every package alone, with `test`, and with each other extra that brings more than that."""
 
 
-MANY_KERNELS = "pageblocks"
-"""In an environment of its own it compiles them again, for a minute: there by `make test-all`."""
+WITH_KERNELS = ("pageblocks", "textkernels")
+"""In an environment of its own a package compiles them again: there by `make test-all`."""
 
 
 def wheel_of(folder: Path, target: Path) -> Path:
@@ -66,7 +66,7 @@ def environment(folder: Path, wheels: list[Path], wanted: set[str]) -> Path:
         pytest.param(
             *case,
             id=f"{case[0].name}-{case[1]}",
-            marks=pytest.mark.slow if case[0].name == MANY_KERNELS else (),
+            marks=() if case[0].name == "corpus_loader" and case[1] == TESTS else pytest.mark.slow,
         )
         for case in CASES
     ],
@@ -102,8 +102,9 @@ def test_a_package_passes_its_tests_with_what_it_names_alone(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_package_with_many_kernels_passes_its_tests_here() -> None:
-    tests = ROOT / "packages" / MANY_KERNELS / "tests"
+@pytest.mark.parametrize("name", WITH_KERNELS)
+def test_a_package_with_kernels_passes_its_tests_here(name: str) -> None:
+    tests = ROOT / "packages" / name / "tests"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests],
         cwd=ROOT,
