@@ -353,7 +353,7 @@ def c4_utils() -> Any:
         ),
     )
     as_text = types.SimpleNamespace(as_text=lambda text: text)
-    fallbacks = {
+    stubs = {
         "absl": {"logging": None},
         "tensorflow_datasets": {},
         "tensorflow_datasets.core": {},
@@ -363,7 +363,7 @@ def c4_utils() -> Any:
         },
         "tensorflow_datasets.public_api": {"core": types.SimpleNamespace(lazy_imports=lazy)},
     }
-    for name, members in fallbacks.items():
+    for name, members in stubs.items():
         module = types.ModuleType(name)
         vars(module).update(members)
         sys.modules[name] = module

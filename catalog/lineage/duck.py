@@ -1,4 +1,6 @@
-"""Queries by DuckDB over files of the store: the connection, its limits, and errors that say what to do."""
+"""Queries by DuckDB over files of the store: the connection, its limits, and errors that say what
+to do.
+"""
 
 import os
 import tempfile

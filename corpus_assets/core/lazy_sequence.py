@@ -1,4 +1,4 @@
-"""Sequences whose items are made when they are asked for."""
+"""Sequences whose items are made when they are asked for, and which of many items are a few."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar, overload

@@ -119,7 +119,6 @@ def test_a_file_that_cannot_be_deleted_is_named_and_the_request_stays_open(home:
     assert not list((home.root / "store" / "takedowns").glob("*"))
 
 
-@pytest.mark.slow
 def test_a_foreign_file_that_holds_the_text_is_named_and_keeps_its_request_open(
     home: Home,
 ) -> None:

@@ -44,7 +44,7 @@ def linked(old: Path, new: Path) -> None:
 @pytest.mark.parametrize(
     "how",
     [
-        pytest.param(copy_home, id="copied", marks=pytest.mark.slow),
+        pytest.param(copy_home, id="copied"),
         pytest.param(moved, id="moved", marks=pytest.mark.slow),
         pytest.param(linked, id="linked", marks=pytest.mark.slow),
     ],

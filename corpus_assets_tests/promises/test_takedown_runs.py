@@ -160,7 +160,6 @@ def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
     assert "altered since it was written" in altered.stdout
 
 
-@pytest.mark.slow
 def test_a_later_build_of_the_recipe_keeps_the_document_out(
     afterwards: Path, small_build: Place, tmp_path: Path
 ) -> None:
