@@ -297,9 +297,9 @@ def _default(field: FieldInfo) -> str:
 
 def _signal_columns() -> str:
     lines = [
-        "## Signals",
+        "## Signal columns",
         "",
-        "What rules, cutoffs and tiers can name, with default settings. `n_chars` is always there.",
+        "Columns that rules, cutoffs and tiers can use, with default settings. `n_chars` always exists.",
         "",
         "| family | signals |",
         "|---|---|",
