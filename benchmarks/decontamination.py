@@ -42,7 +42,7 @@ import pyarrow as pa
 from machine import machine
 
 from corpus_assets.decontam.code_names import FIXED_NAMES
-from corpus_assets.decontam.contamination import ScanSettings, scan
+from corpus_assets.decontam.contamination import ScanSettings, scan_contamination
 from corpus_assets.decontam.eval_index import (
     EvalIndex,
     EvalIndexSettings,
@@ -118,10 +118,12 @@ def _speed(items: list[EvalItem], texts: list[str], options: argparse.Namespace)
     plain = ScanSettings(report_share=0.01, near_misses=None)
     index, table = _index(long), _table(texts)
     everything = _index(items)
-    scan(table.slice(0, 5), everything, ScanSettings())
+    scan_contamination(table.slice(0, 5), everything, ScanSettings())
     sides: dict[str, Callable[[], Any]] = {
-        "ours, 13-grams": lambda: scan(table, index, plain),
-        "ours, all items, near misses": lambda: scan(table, everything, ScanSettings()),
+        "ours, 13-grams": lambda: scan_contamination(table, index, plain),
+        "ours, all items, near misses": lambda: scan_contamination(
+            table, everything, ScanSettings()
+        ),
     }
     dictionary = _dictionary(long)
     sides["dictionary"] = lambda: _with_dictionary(texts, dictionary)
@@ -233,7 +235,10 @@ def _questions_alone(items: Sequence[EvalItem], texts: Sequence[str], planted: i
                 for item, (q, *choices) in read
             ]
         )
-        found = [_over(scan(_table(part), index, ScanSettings())) for part in (pages, texts)]
+        found = [
+            _over(scan_contamination(_table(part), index, ScanSettings()))
+            for part in (pages, texts)
+        ]
         hit = sum((i, item.id) in found[0] for i, (item, _) in enumerate(read))
         print(f"| {name} | {hit / len(read):.1%} | {len(found[1])} |")
 
@@ -248,7 +253,7 @@ def _over(hits: pa.Table) -> set[tuple[int, str]]:
 
 def _recall(items: list[EvalItem], texts: list[str], planted: int) -> None:
     index = _index(items)
-    clean = scan(_table(texts), index, ScanSettings()).to_pylist()
+    clean = scan_contamination(_table(texts), index, ScanSettings()).to_pylist()
     passing = sum(row["matched"] >= 0.8 * row["total"] for row in clean)
     print(f"\nnothing planted: {len(texts):,} documents, {passing} over 80%, {len(clean) - passing} near misses")  # fmt: skip
     rng = random.Random(2)
@@ -262,7 +267,7 @@ def _recall(items: list[EvalItem], texts: list[str], planted: int) -> None:
         ]
         hits = {
             (row["row"], row["item_id"]): row["matched"] / max(1, row["total"])
-            for row in scan(_table(documents), index, ScanSettings()).to_pylist()
+            for row in scan_contamination(_table(documents), index, ScanSettings()).to_pylist()
         }
         shares = [hits.get((i, item.id)) for i, item in enumerate(chosen)]
         counts = [
@@ -289,16 +294,16 @@ def _code_recall(evals: Sequence[Path], files: list[str]) -> None:
     short = {name for _, name in index.metrics()["unindexed_items"]}
     known = [item for item in items if item.id not in short and _renamed(item.code)]
     settings = ScanSettings(near_misses=None)
-    clean = scan(_table(files), index, settings).to_pylist()
+    clean = scan_contamination(_table(files), index, settings).to_pylist()
     passing = sum(row["matched"] >= 0.8 * row["total"] for row in clean)
     before = time.process_time()
-    scan(_table(files), index, settings)
+    scan_contamination(_table(files), index, settings)
     speed = sum(map(len, files)) / 1e6 / (time.process_time() - before)
     print(f"\ncode: {len(items):,} items, {len(short)} too short, {len(files):,} real files without them: {passing} over 80%; {speed:.0f} MB/s")  # fmt: skip
     changes = {"as it is": str, "all names changed": _renamed, "to names of builtins": _shadowing}
     for name, change in changes.items():
         documents = [f"{files[i % len(files)]}\n\n{change(item.code)}\n" for i, item in enumerate(known)]  # fmt: skip
-        rows = scan(_table(documents), index, settings).to_pylist()
+        rows = scan_contamination(_table(documents), index, settings).to_pylist()
         hits = {(row["row"], row["item_id"]) for row in rows if row["matched"] >= 0.8 * row["total"]}  # fmt: skip
         found = sum((i, item.id) in hits for i, item in enumerate(known))
         print(f"{name}: {found:,} of {len(known):,} found")

@@ -36,7 +36,7 @@ from corpus_assets.evidence.mixtures import (
     Proposal,
     fit_swarm,
     group_predictions,
-    propose,
+    propose_mixture,
     swarm_losses,
     weight_limits,
 )
@@ -159,7 +159,7 @@ def proposals(folder: Path) -> list[Proposal]:
     results = open_results(folder)
     fitted = fit_swarm(*swarm_losses(results, body["weights"], groups))
     given = (group_predictions(results.runs, groups), fitted)
-    return [propose(groups, tokens, BUDGET, one) for one in given]
+    return [propose_mixture(groups, tokens, BUDGET, one) for one in given]
 
 
 def validate(options: argparse.Namespace) -> None:

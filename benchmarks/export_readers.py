@@ -21,7 +21,7 @@ from loading import make_store
 from machine import machine
 
 from corpus_assets.shards.export.plan import FORMATS, make_plan
-from corpus_assets.shards.export.run import export
+from corpus_assets.shards.export.run import export_version
 from corpus_loader import Loader
 
 PEER = Path(__file__).with_name("export_readers_peer.py")
@@ -48,13 +48,15 @@ def main() -> None:
         np.save(folder / "rows.npy", rows)
         print(f"{len(rows)} samples of {options.seq_len} tokens, {rows.nbytes / 2**20:.0f} MiB\n")
         small = make_plan(manifest, manifest.digest(), "datatrove", tokens=4 * options.seq_len)
-        export(manifest, manifest.dump(), folder / "store", small, folder / "kernels")  # compiled
+        export_version(
+            manifest, manifest.dump(), folder / "store", small, folder / "kernels"
+        )  # compiled
         print("| format | files | MiB | written, MiB of tokens a CPU second |")
         print("|---|---|---|---|")
         for layout in FORMATS:
             plan = make_plan(manifest, manifest.digest(), layout, seed=5, file_bytes=2**24)
             started = time.process_time()
-            body = export(
+            body = export_version(
                 manifest, manifest.dump(), folder / "store", plan, folder / layout,
                 workers=options.workers,
             )  # fmt: skip

@@ -27,7 +27,7 @@ from pathlib import Path
 from machine import machine
 
 from corpus_assets.ingest.extractors.engines import make_engine
-from corpus_assets.ingest.stored_pages import stored_pages
+from corpus_assets.ingest.stored_pages import read_stored_pages
 from pageblocks.training import (
     Measure,
     Truth,
@@ -59,14 +59,16 @@ def main() -> None:
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     print(f"{machine()}\n")
-    rows = read_truth(options.truth, stored_pages(options.warc))
+    rows = read_truth(options.truth, read_stored_pages(options.warc))
     engines = all_engines()
     print(f"{len(rows)} pages of {len({row.site for row in rows})} sites\n")
     scores = {name: list(evaluate(rows, engine)) for name, engine in engines.items()}
     if options.folds:
         scores["blocks, cross-validated"] = cross_validate(rows, options.folds)
     if options.folds and options.texts:
-        also = list(read_documentation(stored_pages(options.documentation), SHIPPED["per_host"]))
+        also = list(
+            read_documentation(read_stored_pages(options.documentation), SHIPPED["per_host"])
+        )
         also += make_pages(read_texts(options.texts), SHIPPED["made"], SHIPPED["seed"])
         scores["blocks, with both"] = cross_validate(rows, options.folds, also=also)
     print_table(rows, scores)

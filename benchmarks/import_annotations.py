@@ -21,7 +21,7 @@ from corpus_assets.core.store import open_store
 from corpus_assets.ingest.purge import covered_keys
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.signals.annotations import read_annotations
-from corpus_assets.signals.imported import find_rows, keep_import, redact, sorted_table
+from corpus_assets.signals.imported import find_rows, keep_import, redact_imports, sorted_table
 
 DOCUMENTS = 1_000  # of a batch
 
@@ -61,7 +61,7 @@ def main() -> None:
         print(f"| look {DOCUMENTS:,} documents up | {(time.perf_counter() - start) / 20:.4f} |")
         start = time.perf_counter()
         orders = Suppressions.from_rows([("host", "site-7.example.org")])
-        gone = redact(store, lambda kind, some: covered_keys(kind, some, orders))
+        gone = redact_imports(store, lambda kind, some: covered_keys(kind, some, orders))
         print(f"| take the {gone} rows of a site out | {time.perf_counter() - start:.2f} |")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"\nmost memory: {peak:.1f} GiB")

@@ -18,7 +18,7 @@ from typing import get_args
 
 from machine import machine
 
-from corpus_assets.ingest.stored_pages import stored_pages
+from corpus_assets.ingest.stored_pages import read_stored_pages
 from pageblocks import PageType, model_digest, page_type
 from pageblocks.kernels.blocks import find_blocks
 from pageblocks.training import Truth, read_truth
@@ -36,7 +36,7 @@ def main() -> None:
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     print(f"{machine()}; model of blocks {model_digest()[:16]}\n")
-    rows = read_truth(options.truth, stored_pages(options.warc))
+    rows = read_truth(options.truth, read_stored_pages(options.warc))
     for half, name in enumerate(HALVES):
         print(f"\ntypes, {name}\n")
         print_types([row for row in rows if half_of(row) == half])

@@ -36,7 +36,7 @@ from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
 from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import CleanTextSettings, clean, clean_documents
-from corpus_assets.demo.generate import generate
+from corpus_assets.demo.generate import generate_demo
 from corpus_assets.scrub.find import Found, find_in_batch, strongest, table_of
 from corpus_assets.scrub.settings import Finding, ScrubSettings, find_by_rules
 from corpus_assets.signals.base import TextBatch
@@ -215,7 +215,7 @@ def touch(one: Finding, other: Finding) -> bool:
 
 def demo(folder: Path) -> None:
     """Pages of the demo crawls: planted addresses, counted by page."""
-    source = generate(folder)
+    source = generate_demo(folder)
     planted = {}
     for line in (source / "manifest.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)

@@ -14,7 +14,7 @@ from machine import machine
 
 from corpus_assets.inspect.tokenizers import read_texts
 from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
-from corpus_assets.tokenizer.audit import Training, audit
+from corpus_assets.tokenizer.audit import TrainingFacts, audit_tokenizer
 from corpus_assets.tokenizer.scripts import own_scripts
 from corpus_assets.tokenizer.settings import MIN_SCRIPT_SHARE, TokenizerSettings
 from corpus_assets.tokenizer.train import train_tokenizer
@@ -46,7 +46,9 @@ def main() -> None:
         settings = TokenizerSettings(vocab_size=size, max_token_chars=most)
         data = train_tokenizer(texts, settings, scripts)
         spent = time.process_time() - started
-        report = audit(data, held_out, END_OF_DOCUMENT, PAD, Training(texts, scripts, most))
+        report = audit_tokenizer(
+            data, held_out, END_OF_DOCUMENT, PAD, TrainingFacts(texts, scripts, most)
+        )
         print(
             f"{size:6} {report['vocab_size']:6} {most:10} "
             f"{report['held_out']['bytes_per_token']:16.4f} "

@@ -15,7 +15,8 @@ imports neither Dagster nor `corpus_assets`; it reads what the pipeline register
     pages/     how pages are made: templates, charts, the look of all of them
     formats/   what lies on disk and what names mean, shared with the pipeline
     copies.py  what commands write beside the store's results
+    doors.py   how a package exports names without importing its modules
 """
 
-__all__ = ["ask", "cli", "copies", "db", "errors", "figures", "formats", "lineage", "pages", "stopping",
+__all__ = ["ask", "cli", "copies", "db", "doors", "errors", "figures", "formats", "lineage", "pages", "stopping",
            "takedown"]  # fmt: skip

@@ -18,10 +18,10 @@ from catalog.errors import OrdersChanged
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.lock import check_inputs, check_models
 from corpus_assets.core.store import LocalStore, read_output
-from corpus_assets.dedup.stage import CLUSTERS
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.graph.run import (
+from corpus_assets.dedup import CLUSTERS
+from corpus_assets.graph import (
     AssetReport,
+    Pipeline,
     content_hash,
     metric_rows,
     pin_snapshot,
@@ -29,20 +29,21 @@ from corpus_assets.graph.run import (
     run_stage,
     snapshots_of,
 )
-from corpus_assets.ingest.snapshots import SnapshotFiles
-from corpus_assets.ingest.stage import DOCUMENTS, remember_parts
+from corpus_assets.ingest import DOCUMENTS, SnapshotFiles, remember_parts
 from corpus_assets.session import Session, build_lease, refresh_orders
 from corpus_assets.stages import STAGES
-from corpus_assets.versions.foreseen import warning_before_tokens
-from corpus_assets.versions.gates import release_if_passed
-from corpus_assets.versions.panel import check_panels
-from corpus_assets.versions.publish import is_published, lineage_rows, publish
-from corpus_assets.versions.version import (
+from corpus_assets.versions import (
     Version,
+    check_panels,
     default_version_name,
+    is_published,
+    lineage_rows,
     make_lock,
     make_version,
     models_from_outside,
+    publish_version,
+    release_if_passed,
+    warning_before_tokens,
 )
 from textkernels.compiled import cache_folder
 
@@ -255,7 +256,7 @@ class Build:
                 session.progress.log(f"mixture: {made.gave_way}")
             try:
                 if not is_published(session.pipeline, session.registry, made):
-                    publish(
+                    publish_version(
                         session.pipeline,
                         session.registry,
                         made,

@@ -4,30 +4,30 @@ import warnings
 
 import dagster as dg
 
-from corpus_assets.defs.assets import ASSETS, owned
-from corpus_assets.defs.build import build_version
-from corpus_assets.defs.launched import (
-    file_takedown,
-    parts_set_aside,
-    release_version,
-    remove_snapshot,
-)
-from corpus_assets.defs.notices import notices
-from corpus_assets.defs.resources import RESOURCES
-from corpus_assets.defs.sensors import (
+from corpus_assets.defs import (
+    ASSETS,
+    RESOURCES,
+    build_version,
     crawl_list_job,
+    file_takedown,
     ingest_job,
     ingested_snapshots,
     new_snapshots,
+    notices,
+    parts_set_aside,
+    pending_takedowns,
+    release_version,
+    remove_snapshot,
+    takedown_job,
     weekly_crawl_check,
+    with_owner,
 )
-from corpus_assets.defs.takedown_sensor import pending_takedowns, takedown_job
 
 # Dagster gives this parameter itself, with no value, where it binds resources to a sensor.
 warnings.filterwarnings("ignore", "Parameter `owners` of initializer", dg.BetaWarning)
 
 defs = dg.Definitions(
-    assets=owned(ASSETS),
+    assets=with_owner(ASSETS),
     jobs=[
         ingest_job,
         build_version,

@@ -15,23 +15,20 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.lock import Lock, check_recipe, import_calibrations, load_lock
 from corpus_assets.core.progress import Progress, Silent
 from corpus_assets.core.store import Output, Store, damaged, open_store
-from corpus_assets.graph.engine.base import Engine
-from corpus_assets.graph.engine.choice import EngineChoice
-from corpus_assets.graph.leases import building
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.locations import Locations, is_demo
-from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.recipe.load import find_recipe
-from corpus_assets.recipe.snapshots import load_with_added
+from corpus_assets.graph import Engine, EngineChoice, Pipeline, building
+from corpus_assets.ingest import Locations, Suppressions, is_demo
+from corpus_assets.recipe import find_recipe, load_with_added
 from corpus_assets.stages import function_of
-from corpus_assets.versions.pins import TakenOver, lock_folder, take_over
-from corpus_assets.versions.published import (
+from corpus_assets.versions import (
+    TakenOver,
     check_published,
     load_published_recipe,
+    lock_folder,
     lock_pins,
     open_kept,
     published_files,
     published_lock,
+    take_over,
 )
 
 

@@ -7,30 +7,39 @@ it is made of: the one that reads each part, and those that bring together what 
 
 from collections.abc import Callable
 
-from corpus_assets.clean.line_stages import BOILERPLATE, COMMON_LINES, LINE_KEYS
-from corpus_assets.clean.sentence_stage import SENTENCE_SCORES
-from corpus_assets.clean.span_stages import COMMON_PRINTS, REPEATED_SPANS
-from corpus_assets.clean.stage import CLEAN_TEXT
+from corpus_assets.clean import (
+    BOILERPLATE,
+    CLEAN_TEXT,
+    COMMON_LINES,
+    COMMON_PRINTS,
+    LINE_KEYS,
+    REPEATED_SPANS,
+    SENTENCE_SCORES,
+)
 from corpus_assets.core.stage import graph_of
 from corpus_assets.core.task import TaskContext
-from corpus_assets.decontam.stage import COMMON_ITEMS, CONTAMINATION, EVAL_INDEX, JUDGEMENTS
-from corpus_assets.dedup.stage import (
+from corpus_assets.decontam import COMMON_ITEMS, CONTAMINATION, EVAL_INDEX, JUDGEMENTS
+from corpus_assets.dedup import (
     CLUSTER_EXCHANGE,
     CLUSTERS,
     SIGNATURES,
     SURVIVOR_CLUSTERS,
     SURVIVOR_EXCHANGE,
 )
-from corpus_assets.ingest.list_stages import CATEGORY_INDEX, ROBOTS_INDEX, SITE_RULES
-from corpus_assets.ingest.stage import DOCUMENTS
-from corpus_assets.lineage.stage import LINEAGE_KEYS
-from corpus_assets.select.stage import QUALITY_CUTOFFS, SCORE_SURVIVORS, SELECTION, SURVIVORS
-from corpus_assets.shards.stage import SHARD_COUNTS, SHARDS, TOKEN_SLICES, TOKENS
-from corpus_assets.signals.stages.classifiers import CLASSIFIER_SAMPLE, CLASSIFIERS
-from corpus_assets.signals.stages.perplexity import PERPLEXITY_MODEL, PERPLEXITY_MODELS
-from corpus_assets.signals.stages.ranks import SCORE_RANKS, SCORE_SAMPLE
-from corpus_assets.signals.stages.signals import SIGNALS
-from corpus_assets.tokenizer.stage import AMOUNTS, DRAW, SAMPLE, TOKENIZER
+from corpus_assets.ingest import CATEGORY_INDEX, DOCUMENTS, ROBOTS_INDEX, SITE_RULES
+from corpus_assets.lineage import LINEAGE_KEYS
+from corpus_assets.select import QUALITY_CUTOFFS, SCORE_SURVIVORS, SELECTION, SURVIVORS
+from corpus_assets.shards import SHARD_COUNTS, SHARDS, TOKEN_SLICES, TOKENS
+from corpus_assets.signals import (
+    CLASSIFIER_SAMPLE,
+    CLASSIFIERS,
+    PERPLEXITY_MODEL,
+    PERPLEXITY_MODELS,
+    SCORE_RANKS,
+    SCORE_SAMPLE,
+    SIGNALS,
+)
+from corpus_assets.tokenizer import AMOUNTS, DRAW, SAMPLE, TOKENIZER
 
 STAGES = graph_of(
     (

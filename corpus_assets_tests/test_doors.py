@@ -1,20 +1,24 @@
-"""Across rooms only doors are imported.
+"""Across rooms only what a room exports is imported.
 
-A package says in `__all__` which of its modules and names others may import; what it does not name
-is its own affair. The rule holds at every level: `corpus_assets.ingest.gates` is entered by the
-doors of `ingest` and then by those of `gates`. Packages of kernels declare nothing: they belong to
-their room, and no room has them as a door.
+A package says in `__all__` which names others may import; what it does not name is its own affair.
+A room exports what it makes: stages, settings, functions. Libraries export modules, since each of
+those is a subject. The rule holds at every level: `corpus_assets.ingest.gates` is entered through
+`ingest` and then through `gates`. Packages of kernels export nothing: they belong to their room.
 """
 
 import ast
 import functools
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from catalog.doors import exported
 from corpus_assets_tests.distributions import ROOT
 
 PACKAGES = (
@@ -23,6 +27,10 @@ PACKAGES = (
     "packages/pageblocks/src/pageblocks",
     "packages/textkernels/src/textkernels",
 )
+
+# Their modules are subjects of their own, which every room needs: words, hashing, store, schemas.
+LIBRARIES = ("corpus_assets.core", "corpus_assets.text")
+MOST_EXPORTS = 50
 
 
 @functools.cache
@@ -65,13 +73,17 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def promised() -> Iterator[str]:
-    """Dotted names that entry points and documentation promise to the world."""
+def promised() -> Iterator[tuple[str, str]]:
+    """Who may want what: dotted names of entry points, and of documentation. A page that says which
+    file to write speaks from inside that file's room."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for group in (project["scripts"], *project["entry-points"].values()):
-        yield from (target.replace(":", ".") for target in group.values())
+        yield from (("the world", target.replace(":", ".")) for target in group.values())
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("[!a]*/*.md")):
-        yield from re.findall(r"corpus_assets(?:\.\w+)+", page.read_text())
+        text = page.read_text()
+        written = re.search(r"Write `([\w/]+)\.py`", text)
+        writer = written[1].replace("/", ".") if written else "the world"
+        yield from ((writer, name) for name in re.findall(r"corpus_assets(?:\.\w+)+", text))
 
 
 def steps(importer: str, name: str, declared: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
@@ -108,8 +120,8 @@ def test_only_doors_are_imported_across_rooms() -> None:
 def test_what_is_promised_to_the_world_is_a_door() -> None:
     shut = {
         f"{package}.{entry}"
-        for name in promised()
-        for package, entry in steps("the world", name, doors())
+        for importer, name in promised()
+        for package, entry in steps(importer, name, doors())
         if entry not in doors()[package]
     }
     assert shut == set()
@@ -117,7 +129,7 @@ def test_what_is_promised_to_the_world_is_a_door() -> None:
 
 def test_every_door_is_used_from_outside() -> None:
     used = {(package, entry) for _, package, entry in uses()}
-    used.update(step for name in promised() for step in steps("the world", name, doors()))
+    used.update(step for who, name in promised() for step in steps(who, name, doors()))
     own = {
         package: entries
         for package, entries in doors().items()
@@ -127,6 +139,52 @@ def test_every_door_is_used_from_outside() -> None:
         f"{package}.{entry}" for package, entry in used
     }
     assert unused == set()
+
+
+def rooms() -> list[str]:
+    """The packages of `corpus_assets` with a door, but for libraries and the command."""
+    return [
+        name
+        for name in doors()
+        if name.count(".") == 1
+        and name.startswith("corpus_assets.")
+        and name not in (*LIBRARIES, "corpus_assets.cli")
+    ]
+
+
+def test_rooms_export_names_and_no_modules() -> None:
+    shown = {
+        f"{room}.{name}"
+        for room in rooms()
+        for name in doors()[room]
+        if {f"{room}.{name}", f"{room}.{name}.__init__"} & set(modules())
+    }
+    assert len(rooms()) > 15
+    assert shown == set()
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_a_room_exports_what_its_door_can_open_and_not_too_much(room: str) -> None:
+    package = import_module(room)
+    names = doors()[room]
+    assert [name for name in names if not hasattr(package, name)] == []
+    assert set(exported(modules()[f"{room}.__init__"])) <= set(names)
+    assert len(names) <= MOST_EXPORTS
+
+
+def test_a_name_that_a_room_does_not_export_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match=r"'corpus_assets.dedup' has no attribute 'Packer'"):
+        import_module("corpus_assets.dedup").Packer  # noqa: B018
+
+
+def test_a_door_imports_no_module_before_it_is_asked() -> None:
+    code = (
+        "import sys, corpus_assets.dedup; "
+        "print([name for name in sys.modules if name.startswith('corpus_assets.dedup.')]); "
+        "from corpus_assets.dedup import ClusterSettings; print('numba' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["[]", "False"]
 
 
 def test_kernels_are_no_door() -> None:

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from corpus_assets.recipe.recipe import Recipe
-from corpus_assets.signals import FAMILIES
+from corpus_assets.signals.families import FAMILIES
 
 TARGET = Path(__file__).parent / "reference" / "settings.md"
 

@@ -36,19 +36,19 @@ from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
 from corpus_assets.clean.rewriting import Left, compose, edits_of_extracted, rewrite_documents
 from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.schemas import FINAL_TEXT
-from corpus_assets.scrub.recognizers import Recognizer
-from corpus_assets.scrub.settings import (
+from corpus_assets.scrub import (
     DROP,
+    LISTED,
     TOO_MUCH,
     Finding,
+    HashList,
+    Recognizer,
     ScrubSettings,
     TextHashList,
     drop_reason,
+    personal_data,
 )
-from corpus_assets.scrub.text_hashes import LISTED, HashList
-from corpus_assets.scrub.texts import personal_data
-from corpus_assets.signals import TextStep
-from corpus_assets.signals.sentences import SentenceCut, sentences_of
+from corpus_assets.signals import SentenceCut, TextStep, sentences_of
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.pieces import count_chars, stripped
 

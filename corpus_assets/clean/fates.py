@@ -15,10 +15,9 @@ from corpus_assets.core.decisions import Drop
 from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import TaskContext
-from corpus_assets.decontam.stage import Judged, judged, verdict_inputs
-from corpus_assets.dedup.clusters import REASONS
-from corpus_assets.signals import TextStep
-from corpus_assets.signals.stages.settings import SignalSettings
+from corpus_assets.decontam import Judged, judged, verdict_inputs
+from corpus_assets.dedup import REASONS
+from corpus_assets.signals import SignalSettings, TextStep
 
 FATE_FILES = (
     files.DOCUMENTS,

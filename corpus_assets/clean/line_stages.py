@@ -33,7 +33,7 @@ from corpus_assets.core.shuffle import Rows, Shuffle, Tables
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, part_label
-from corpus_assets.decontam.stage import verdict_settings
+from corpus_assets.decontam import verdict_settings
 
 
 def plan_line_keys(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:

@@ -101,7 +101,7 @@ class CutLines(NamedTuple):
     removed: int  # those whose keeper is not in the snapshot any more
 
 
-def cut_lines(pipeline: CleanPlanner, snapshot: str) -> CutLines:
+def count_cut_lines(pipeline: CleanPlanner, snapshot: str) -> CutLines:
     """Sum what became of the repeated lines of a snapshot."""
     cut, kept = np.empty(0, np.uint64), np.empty(0, np.uint64)
     lines = np.zeros(len(KINDS), np.int64)

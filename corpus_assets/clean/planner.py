@@ -5,8 +5,8 @@ from typing import Protocol, TypeAlias
 
 from corpus_assets.clean.clean_text import CleanTextSettings
 from corpus_assets.core.planner import Planner
-from corpus_assets.decontam.planner import DecontamRecipe
-from corpus_assets.signals.stages.planner import SignalsRecipe
+from corpus_assets.decontam import DecontamRecipe
+from corpus_assets.signals import SignalsRecipe
 
 
 class CleanRecipe(SignalsRecipe, DecontamRecipe, Protocol):

@@ -19,10 +19,14 @@ from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, part_label
-from corpus_assets.signals.classifier import Classifier
-from corpus_assets.signals.sentences import SentenceCut, score_sentences
-from corpus_assets.signals.stages.settings import SignalSettings
-from corpus_assets.signals.stages.signal_models import model_files, signal_models
+from corpus_assets.signals import (
+    Classifier,
+    SentenceCut,
+    SignalSettings,
+    model_files,
+    models_of_signals,
+    score_sentences,
+)
 
 VERSION = 1
 
@@ -36,7 +40,7 @@ def plan_sentence_scores(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task
         return []
     settings = {"scores": families.plain(), "score_versions": families.identity()}
     settings |= step_settings(pipeline)
-    shared, extra, params = signal_models(pipeline, families.needs())
+    shared, extra, params = models_of_signals(pipeline, families.needs())
     return LazySequence(
         lambda i, documents: SENTENCE_SCORES.task(
             settings,

@@ -44,22 +44,21 @@ from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
-from corpus_assets.decontam.stage import Judged, judged, verdict_settings, write_hits
-from corpus_assets.scrub.settings import TOO_MUCH, drop_reason
-from corpus_assets.scrub.text_hashes import (
+from corpus_assets.decontam import Judged, judged, verdict_settings, write_hits
+from corpus_assets.scrub import (
     LISTED,
+    SCRUBBED,
+    TOO_MUCH,
+    count_scrubbed,
+    drop_reason,
     hash_list_inputs,
     hash_list_pins,
     hash_lists,
-)
-from corpus_assets.scrub.texts import (
-    SCRUBBED,
-    count_scrubbed,
     phone_settings,
     recognizer_settings,
-    recognizers,
+    task_recognizers,
 )
-from corpus_assets.shards.route import group_names
+from corpus_assets.shards import group_names
 from corpus_assets.signals import TextStep
 from corpus_loader.manifest import join_labels, split_labels
 
@@ -201,7 +200,7 @@ def _clean(
             for row, spans, scored in zip(todo, repeated, _scored(context, rows), strict=True)
         ],
         hash_lists(context),
-        recognizers(context),
+        task_recognizers(context),
     )
     for row, reason, detail in zip(todo, reasons, details, strict=True):
         if reason is not None:

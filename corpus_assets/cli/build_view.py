@@ -12,18 +12,21 @@ import pyarrow.parquet as pq
 
 from catalog.db.registry import Registry
 from catalog.figures import counted
-from corpus_assets.clean.losses import losses_message, snapshot_losses
+from corpus_assets.clean import losses_message, snapshot_losses
 from corpus_assets.core import files
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
-from corpus_assets.graph.checks import language_losses_message
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.graph.plan import CACHED, OTHER, RUNS, UNKNOWN, PlanLine
-from corpus_assets.tokenizer.stage import TOKENIZER, audit_of
-from corpus_assets.versions.drift import drift_lines
-from corpus_assets.versions.funnel import funnel
-from corpus_assets.versions.pins import TakenOver, named
-from corpus_assets.versions.version import Version
+from corpus_assets.graph import (
+    CACHED,
+    OTHER,
+    RUNS,
+    UNKNOWN,
+    Pipeline,
+    PlanLine,
+    language_losses_message,
+)
+from corpus_assets.tokenizer import TOKENIZER, audit_of
+from corpus_assets.versions import TakenOver, Version, drift_lines, funnel_steps, named_calibrations
 
 BAR = 30
 
@@ -33,7 +36,7 @@ def summary_lines(
 ) -> list[str]:
     """Describe a built version: the funnel with its reasons, tokens by group, what to try next.
     `asked` is the version that questions without a name are about."""
-    steps = funnel(pipeline)
+    steps = funnel_steps(pipeline)
     total = steps[0].entered
     told = pipeline.recipe.caveats()
     lines = [
@@ -205,7 +208,7 @@ def calibration_lines(taken: TakenOver, fresh: Mapping[str, str]) -> list[str]:
     ):
         names = sorted(name for name, found in fresh.items() if found == would_be)
         if names:
-            lines.append(f"  {what}: {named(names)}")
+            lines.append(f"  {what}: {named_calibrations(names)}")
     return ["", *lines] if lines else []
 
 

@@ -31,7 +31,7 @@ def cost(version: str, prices: str | None, home: str | None, as_json: bool) -> N
 
     CPU time, memory, bytes, requests and money.
     """
-    from corpus_assets.inspect.cost import load_prices, version_cost
+    from corpus_assets.inspect import load_prices, version_cost
     from corpus_assets.session import open_home
 
     place = Home.resolve(home)
@@ -133,11 +133,11 @@ def estimate(
     some files of a crawl: the more parts, the better the estimate. Ranges are the 5th and 95th
     percentile of a bootstrap over its parts.
     """
-    from corpus_assets.inspect.cost import GIB, Crawls, load_prices
-    from corpus_assets.inspect.cost import estimate as estimated
-    from corpus_assets.recipe.load import find_recipe, load_recipe
+    from corpus_assets.inspect import GIB, Crawls, load_prices
+    from corpus_assets.inspect import estimate as estimated
+    from corpus_assets.recipe import find_recipe, load_recipe
     from corpus_assets.session import open_home
-    from corpus_assets.versions.published import load_published_recipe
+    from corpus_assets.versions import load_published_recipe
 
     place = Home.resolve(home)
     store, registry = open_home(place)

@@ -38,9 +38,7 @@ def plan_command(file: Path, out: Path | None, home: str | None, as_json: bool) 
 
     FILE names arms, held-out set, seeds, learning rates and the decision rule.
     """
-    from corpus_assets.evidence.gate import Results
-    from corpus_assets.evidence.home import plan_comparison
-    from corpus_assets.evidence.run import wanted_runs
+    from corpus_assets.evidence import Results, plan_comparison, wanted_runs
     from corpus_assets.session import open_home
 
     store, registry = open_home(Home.resolve(home))
@@ -86,7 +84,7 @@ def pack_command(
 
     Any machine with torch can run it.
     """
-    from corpus_assets.evidence.home import pack_plan, stored_plan
+    from corpus_assets.evidence import pack_plan, stored_plan
     from corpus_assets.session import open_home
 
     place = Home.resolve(home)
@@ -128,7 +126,7 @@ def run_command(
 
     It can be stopped at any time and resumed by running it again.
     """
-    from corpus_assets.evidence.run import parse_part, run_pack
+    from corpus_assets.evidence import parse_part, run_pack
 
     run_pack(
         folder,
@@ -147,7 +145,7 @@ def run_command(
 @JSON_OPTION
 def import_command(folder: Path, home: str | None, as_json: bool) -> None:
     """Import results and report deviations from the plan."""
-    from corpus_assets.evidence.home import import_runs
+    from corpus_assets.evidence import import_runs
     from corpus_assets.session import open_home
 
     place = Home.resolve(home)
@@ -183,8 +181,12 @@ def compare(
     Both are arms of one plan, or the versions they stand for. Below 0 is better: fewer bits per
     byte. All arms of the plan are compared, to correct for multiple comparisons; ARM is shown.
     """
-    from corpus_assets.evidence.gate import compare_results, described, find_results
-    from corpus_assets.evidence.page import evidence_page
+    from corpus_assets.evidence import (
+        compare_results,
+        describe_comparison,
+        evidence_page,
+        find_results,
+    )
     from corpus_assets.session import open_home
 
     found = find_results(results or open_home(Home.resolve(home))[0], baseline, arm)
@@ -195,7 +197,7 @@ def compare(
     if page is not None:
         page.write_text(evidence_page(found, compared), encoding="utf-8")
     if as_json:
-        print_json(described(compared))
+        print_json(describe_comparison(compared))
         return
     print_table(
         ("domain", "baseline bpb", "bpb", "percent", "interval"),
@@ -228,13 +230,13 @@ def gate(version: str, results: Path | None, home: str | None, as_json: bool) ->
 
     The version is released once all gates have passed.
     """
-    from corpus_assets.evidence.gate import decide, find_results
+    from corpus_assets.evidence import decide_gate, find_results
     from corpus_assets.session import open_home
-    from corpus_assets.versions.gates import release_if_passed
+    from corpus_assets.versions import release_if_passed
 
     store, registry = open_home(Home.resolve(home))
     name = registry.version(version).name
-    found = decide(registry, store, name, find_results(results or store, name))
+    found = decide_gate(registry, store, name, find_results(results or store, name))
     told = release_if_passed(registry, name)
     if as_json:
         print_json({"version": name, "state": registry.version(name).state, **found.detail})
@@ -283,8 +285,14 @@ def mix(
     with --token-nats (MixMin); with --weights, of arms with different mixtures (log-linear
     regression).
     """
-    from corpus_assets.evidence import mixtures
-    from corpus_assets.evidence.gate import find_results
+    from corpus_assets.evidence import (
+        comparison_text,
+        find_results,
+        fit_swarm,
+        group_predictions,
+        propose_mixture,
+        swarm_losses,
+    )
     from corpus_assets.session import open_home
 
     store, registry = open_home(Home.resolve(home))
@@ -297,16 +305,16 @@ def mix(
     found = find_results(results or store, *(swarm or groups))
     try:
         if swarm is None:
-            given: Any = mixtures.group_predictions(found.runs, groups)
+            given: Any = group_predictions(found.runs, groups)
         else:
-            rows, losses = mixtures.swarm_losses(found, swarm, groups)
-            given = mixtures.fit_swarm(rows, losses)
-        proposal = mixtures.propose(groups, tokens, budget, given, max_epochs)
+            rows, losses = swarm_losses(found, swarm, groups)
+            given = fit_swarm(rows, losses)
+        proposal = propose_mixture(groups, tokens, budget, given, max_epochs)
     except ValueError as error:
         raise EvidenceError(str(error)) from error
     arm = f"{row.name}-{proposal.method}"
     if compare is not None:
-        text = mixtures.comparison_text(found, row.name, arm, heldout)
+        text = comparison_text(found, row.name, arm, heldout)
         compare.write_text(text, encoding="utf-8")
     if as_json:
         print_json(asdict(proposal) | {"gain": proposal.gain, "recipe": proposal.recipe_text()})

@@ -72,8 +72,7 @@ def export_command(
     """
     from catalog.copies import writing
     from catalog.db.registry import Registry
-    from corpus_assets.shards.export.plan import make_plan, partial_folder
-    from corpus_assets.shards.export.run import export, open_version
+    from corpus_assets.shards import export_version, make_plan, open_version, partial_folder
 
     place, target = Home.resolve(home), out.absolute()
     source = open_version(place, version)
@@ -100,7 +99,7 @@ def export_command(
         writing(registry, place.root, partial_folder(target), "export", holds),
         writing(registry, place.root, target, "export", holds),
     ):
-        body = export(
+        body = export_version(
             source.manifest,
             source.manifest_bytes,
             source.store,
@@ -138,7 +137,7 @@ def check_export_command(folder: Path, hashes: bool, home: str | None, as_json: 
 
     Exits with 1 if a file is damaged or a sample contains a document that was taken down.
     """
-    from corpus_assets.shards.export.check import check_export
+    from corpus_assets.shards import check_export
 
     answer = check_export(Home.resolve(home), folder, hashes)
     if as_json:
@@ -166,7 +165,7 @@ def export_signatures_command(
     Covers the documents of one snapshot, except those under a takedown or without words.
     """
     from catalog.copies import writing
-    from corpus_assets.dedup.export import export_signatures
+    from corpus_assets.dedup import export_signatures
     from corpus_assets.session import open_home, open_session, reopen_session
 
     place = Home.resolve(home)

@@ -88,14 +88,16 @@ def train_command(
     Writes the model to OUT, with the digests of its training files. Train models that you publish
     on pages whose licence permits it: --documentation and synthetic pages.
     """
-    from corpus_assets.ingest.stored_pages import stored_pages
+    from corpus_assets.ingest import read_stored_pages
     from pageblocks import model_digest
     from pageblocks.training import FreePages, read_truth, train_model
 
-    free = FreePages(stored_pages(documentation), per_host, made, texts)
+    free = FreePages(read_stored_pages(documentation), per_host, made, texts)
     files = {"truth": truths, "warc": warcs, "documentation": documentation, "texts": texts}
     with _readable():
-        pages = train_model(out, read_truth(truths, stored_pages(warcs)), free, files, seed, trees)
+        pages = train_model(
+            out, read_truth(truths, read_stored_pages(warcs)), free, files, seed, trees
+        )
     answer = {"model": str(out), "sha256": model_digest(out), "pages": pages}
     print_json(answer) if as_json else print_fields(answer.items())
 
@@ -152,13 +154,12 @@ def eval_command(
     Reports F1 over words by page type and language. With --cross-validate, --documentation and
     synthetic pages are added to the training set.
     """
-    from corpus_assets.ingest.extractors.engines import make_engine
-    from corpus_assets.ingest.stored_pages import stored_pages
+    from corpus_assets.ingest import make_engine, read_stored_pages
     from pageblocks.training import FreePages, cross_validate, evaluate, measures, read_truth
 
-    free = FreePages(stored_pages(documentation), per_host, made, texts)
+    free = FreePages(read_stored_pages(documentation), per_host, made, texts)
     with _readable():
-        rows = read_truth(truths, stored_pages(warcs))
+        rows = read_truth(truths, read_stored_pages(warcs))
         if not rows:
             raise CorpusError("the truth sets name no page that is there: give --truth and --warc")
         found: dict[str, Any] = {}
@@ -233,7 +234,7 @@ def label_command(
     `--`, is started for each page without a shell; it reads the page in UTF-8 from standard input
     and writes its main text to standard output. Pages for which it fails are counted and skipped.
     """
-    from corpus_assets.ingest.stored_pages import stored_pages
+    from corpus_assets.ingest import read_stored_pages
     from pageblocks.training import LabelLimits, label_pages
 
     limits = LabelLimits(time_limit_s, max_output_bytes)
@@ -246,7 +247,7 @@ def label_command(
             opened(part, "wt", encoding="utf-8") as lines,
             progress_line("labelling") as tell,
         ):
-            for label in label_pages(stored_pages(warcs), command, count, workers, limits):
+            for label in label_pages(read_stored_pages(warcs), command, count, workers, limits):
                 counts[label.reason or "labelled"] += 1
                 tell(
                     f"{counts.total():,} {f'of {count:,} ' if count else ''}pages: "

@@ -50,8 +50,7 @@ def show(
     """
     from catalog.formats.store import Store as CatalogStore
     from catalog.lineage.tables import Lineage
-    from corpus_assets.inspect.document_signals import signals_of
-    from corpus_assets.inspect.version_columns import open_version
+    from corpus_assets.inspect import open_version, signals_of
 
     place = Home.resolve(home)
     registry, columns = open_version(place, version)
@@ -147,11 +146,8 @@ def whatif(
     compares to RECIPE without the overrides.
     """
     from corpus_assets.core.store import open_store
-    from corpus_assets.inspect.version_columns import Ruling, open_columns
-    from corpus_assets.inspect.whatif import compare
-    from corpus_assets.inspect.whatif_answer import answer_of, samples_of
-    from corpus_assets.recipe.load import find_recipe
-    from corpus_assets.recipe.snapshots import load_with_added
+    from corpus_assets.inspect import Ruling, answer_of, compare, open_columns, samples_of
+    from corpus_assets.recipe import find_recipe, load_with_added
 
     overrides = overrides_of(settings)
     for key in overrides:
@@ -369,9 +365,7 @@ def canary(version: str, per_reason: int, chars: int, out: Path | None, home: st
     part of the version: delete it after reading.
     """
     from catalog.copies import writing
-    from corpus_assets.inspect.canary import draw_canary
-    from corpus_assets.inspect.canary_page import render_canary
-    from corpus_assets.inspect.version_columns import open_version
+    from corpus_assets.inspect import draw_canary, open_version, render_canary
 
     place = Home.resolve(home)
     registry, columns = open_version(place, version)
@@ -420,9 +414,8 @@ def contamination(
     first. --near-misses lists lightly edited items, partial quotations and paraphrases, --common
     items that occur in too many texts. --text shows the matching passages.
     """
-    from corpus_assets.decontam.verdicts import COMMON, CUT, DROP, HELD_BACK, KEEP, NEAR_MISS
-    from corpus_assets.inspect.benchmark_hits import contamination_of
-    from corpus_assets.inspect.version_columns import open_version
+    from corpus_assets.decontam import COMMON, CUT, DROP, HELD_BACK, KEEP, NEAR_MISS
+    from corpus_assets.inspect import contamination_of, open_version
 
     if context.invoked_subcommand is not None:
         return
@@ -463,18 +456,17 @@ def judge(
 
     DOC_ID and BENCHMARK/ITEM are those that `corpus contamination --near-misses` lists.
     """
-    from corpus_assets.decontam.judgements import record
-    from corpus_assets.inspect.benchmark_hits import judged_text
-    from corpus_assets.inspect.version_columns import open_version
+    from corpus_assets.decontam import record_judgement
+    from corpus_assets.inspect import judged_text, open_version
 
     registry, columns = open_version(Home.resolve(home), version)
     text_id, name = judged_text(registry, columns, doc_id, item)
-    record(out, text_id, name, judgement, by, reason)
+    record_judgement(out, text_id, name, judgement, by, reason)
     click.echo(f"{judgement}: {item} in text {text_id.hex()}, written to {out}")
 
 
 def show_contamination(answer: dict[str, Any]) -> None:
-    from corpus_assets.decontam.verdicts import PARAPHRASE
+    from corpus_assets.decontam import PARAPHRASE
 
     if not answer["benchmarks"]:
         print_line(f"Nothing of a benchmark was found in version {answer['version']}.")

@@ -120,8 +120,8 @@ def build(
 
         from corpus_assets.build import build as run_build
         from corpus_assets.cli.build_view import summary_lines
-        from corpus_assets.defs.runs import DagsterRuns
-        from corpus_assets.graph.engine.choice import EngineChoice
+        from corpus_assets.defs import DagsterRuns
+        from corpus_assets.graph import EngineChoice
         from corpus_assets.session import open_session
 
         opened = open_session(
@@ -180,7 +180,7 @@ def lock(
     """
     from corpus_assets.build import resolve_lock
     from corpus_assets.core.display import display
-    from corpus_assets.graph.engine.choice import EngineChoice
+    from corpus_assets.graph import EngineChoice
     from corpus_assets.session import open_session
 
     with (
@@ -221,11 +221,11 @@ def plan(
     and, once selection is done, whether the mixture is feasible.
     """
     from corpus_assets.cli.build_view import calibration_lines, plan_lines
-    from corpus_assets.graph.plan import fresh_calibrations
-    from corpus_assets.graph.plan import plan as make_plan
+    from corpus_assets.graph import fresh_calibrations
+    from corpus_assets.graph import plan_build as make_plan
     from corpus_assets.session import open_session
-    from corpus_assets.shards.stage import SHARDS
-    from corpus_assets.versions.foreseen import foresee
+    from corpus_assets.shards import SHARDS
+    from corpus_assets.versions import foresee
 
     place = Home.resolve(home)
     with open_session(recipe, place, 1, overrides_of(settings), lock, upgrade=upgrade) as session:
@@ -287,9 +287,8 @@ def report(version: str, output: Path | None, prices: str | None, home: str | No
     It starts with the build time and cost, gate results and review results.
     """
     from catalog.pages import put_first
-    from corpus_assets.evidence.page import gates_section
-    from corpus_assets.inspect.cost import cost_section, load_prices
-    from corpus_assets.inspect.review import judgements_section
+    from corpus_assets.evidence import gates_section
+    from corpus_assets.inspect import cost_section, judgements_section, load_prices
     from corpus_assets.session import open_home
 
     place = Home.resolve(home)
@@ -319,17 +318,17 @@ def gc(dry_run: bool, home: str | None) -> None:
 
     Leftovers of killed runs are deleted too.
     """
-    from corpus_assets.graph.leases import collecting
+    from corpus_assets.graph import collecting
     from corpus_assets.session import open_home
-    from corpus_assets.versions.gc import collect
+    from corpus_assets.versions import collect_garbage
 
     place = Home.resolve(home)
     store, registry = open_home(place)
     if dry_run:
-        gone = collect(store, registry, place, dry_run=True)
+        gone = collect_garbage(store, registry, place, dry_run=True)
     else:
         with collecting(registry, lambda line: click.echo(line, err=True)) as fenced:
-            gone = collect(store, fenced, place)
+            gone = collect_garbage(store, fenced, place)
     verb = "would delete" if dry_run else "deleted"
     _print(
         [

@@ -14,7 +14,7 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
 if TYPE_CHECKING:
-    from corpus_assets.inspect.mix import MixSource
+    from corpus_assets.inspect import MixSource
 
 Answer = Mapping[str, Any]
 
@@ -76,8 +76,7 @@ def mix(
     Lists tokens, shares and epochs of each group, computed from manifests; --set tries other
     weights. Exits with 1 if a group exceeds its allowed epochs.
     """
-    from corpus_assets.inspect.mix import differences, mix_source
-    from corpus_assets.inspect.mix_plot import write_plot
+    from corpus_assets.inspect import differences, mix_source, write_plot
 
     if plot is not None and plot.suffix not in (".svg", ".html"):
         raise CorpusError(f"--plot {plot}: the name must end in .svg or .html")
@@ -102,14 +101,14 @@ def mix(
 
 
 def _mix_answer(source: "MixSource", tokens: float | None, by: str | None) -> dict[str, Any]:
-    from corpus_assets.shards.mixture_table import gathered, mix_of
+    from corpus_assets.shards import gathered_rows, mix_of
 
     settings = source.mixture
     if tokens is not None:
         settings = settings.model_copy(update={"run_tokens": round(tokens)})
     made = asdict(mix_of(source.groups, settings, source.seq_len))
     chosen = by or ("group" if len(made["rows"]) <= 30 else "tier")
-    return {"of": source.title, "by": chosen, **made, "rows": gathered(made["rows"], chosen)}
+    return {"of": source.title, "by": chosen, **made, "rows": gathered_rows(made["rows"], chosen)}
 
 
 def show_mix(answer: Answer) -> None:
@@ -221,9 +220,9 @@ def plan_tokens(
 
     Compares the need with the tokens of a version, and shows what is missing.
     """
-    from corpus_assets.inspect.mix import mix_source, newest_version
-    from corpus_assets.shards.token_plan import TOKENS_PER_PARAM, Demand, wanted
-    from corpus_assets.shards.token_plan import plan_tokens as make_plan
+    from corpus_assets.inspect import mix_source, newest_version
+    from corpus_assets.shards import TOKENS_PER_PARAM, Demand, wanted
+    from corpus_assets.shards import plan_tokens as make_plan
 
     place = Home.resolve(home)
     ratio = tokens_per_param or TOKENS_PER_PARAM[regime]

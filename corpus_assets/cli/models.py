@@ -11,7 +11,7 @@ from corpus_assets.core.errors import ModelError
 from corpus_assets.core.home import Home
 
 if TYPE_CHECKING:
-    from corpus_assets.models.files import InstalledModel
+    from corpus_assets.models import InstalledModel
 
 LANGUAGE_IDENTIFIER = "lid.176"
 MAX_BYTES = 64 << 30
@@ -39,7 +39,7 @@ def fetch(name: str, sha256: str | None, allow_local: bool, home: str | None) ->
     NAME defaults to the language identifier lid.176; `corpus models list` lists the others. If no
     digest is known for a model, look it up where the model is published and pass --sha256.
     """
-    from corpus_assets.models.files import default_folder, fetch_lid176, how_to_get, public_models
+    from corpus_assets.models import default_folder, fetch_lid176, how_to_get, public_models
 
     if name == LANGUAGE_IDENTIFIER:
         click.echo(f"language identifier: {fetch_lid176(default_folder(Home.resolve(home)))}")
@@ -82,7 +82,7 @@ def add(
     Recipes use it as `model: NAME`. It is copied to the home, or to CORPUS_MODELS if that is set.
     Adding the same bytes again is a no-op; other bytes under the same name are refused.
     """
-    from corpus_assets.models.files import add_model, copy_model, model_digest
+    from corpus_assets.models import add_model, copy_model, model_digest
 
     if (path is None) == (url is None):
         raise ModelError("give either --path FILE_OR_FOLDER or --url URL --sha256 DIGEST")
@@ -110,7 +110,7 @@ def add(
 @JSON_OPTION
 def list_models(home: str | None, as_json: bool) -> None:
     """List known public models and installed models."""
-    from corpus_assets.models.files import installed_models, public_models
+    from corpus_assets.models import installed_models, public_models
 
     here = {model.name: model for model in installed_models(Home.resolve(home))}
     rows = {name: vars(model) for name, model in public_models().items()}
@@ -130,13 +130,13 @@ def list_models(home: str | None, as_json: bool) -> None:
 
 
 def _add_url(name: str, url: str, sha256: str, allow_local: bool, home: Home) -> None:
-    from corpus_assets.ingest.fetch import download, shown
-    from corpus_assets.models.files import add_model
+    from corpus_assets.ingest import download, shown_url
+    from corpus_assets.models import add_model
 
     def fill(target: Path) -> None:
         download(url, target, MAX_BYTES, allow_local)
 
-    _tell(*add_model(name, sha256, fill, shown(url), home))
+    _tell(*add_model(name, sha256, fill, shown_url(url), home))
 
 
 def _tell(model: "InstalledModel", is_new: bool) -> None:

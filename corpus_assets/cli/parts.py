@@ -65,7 +65,7 @@ def skip(recipe: str, stage: str | None, snapshot: str | None, home: str | None)
     A version lists the files that it was built without.
     """
     from corpus_assets.core.home import Home
-    from corpus_assets.inspect.unreadable_files import skip_failed
+    from corpus_assets.inspect import skip_failed
 
     skipped = skip_failed(recipe, Home.resolve(home), stage, snapshot)
     for name in skipped:
@@ -81,7 +81,7 @@ def skip(recipe: str, stage: str | None, snapshot: str | None, home: str | None)
 def unskip(recipe: str, snapshot: str | None, home: str | None) -> None:
     """Read skipped files again in the next build of RECIPE."""
     from corpus_assets.core.home import Home
-    from corpus_assets.inspect.unreadable_files import unskip_files
+    from corpus_assets.inspect import unskip_files
 
     n = unskip_files(recipe, Home.resolve(home), snapshot)
     click.echo(f"files to read again in the next build: {n}" if n else "no file was skipped")

@@ -48,11 +48,9 @@ def import_signals(
     """
     import pyarrow.compute as pc
 
-    from corpus_assets.ingest.purge import covered_keys
-    from corpus_assets.ingest.suppressions import Suppressions
+    from corpus_assets.ingest import Suppressions, covered_keys
     from corpus_assets.session import open_home
-    from corpus_assets.signals.annotations import read_annotations
-    from corpus_assets.signals.imported import Imported, keep_import, kind_of, sorted_table
+    from corpus_assets.signals import Imported, keep_import, kind_of, read_annotations, sorted_table
 
     place = Home.resolve(home)
     taken = dict(_renamed(column.strip()) for column in columns.split(",") if column.strip())

@@ -45,8 +45,8 @@ def discover(
     as_json: bool,
 ) -> None:
     """List crawls that the recipe does not have, newest first."""
-    from corpus_assets.inspect.snapshots import Book, shown_bytes
-    from corpus_assets.inspect.snapshots import discover as find_new
+    from corpus_assets.inspect import Book, shown_bytes
+    from corpus_assets.inspect import discover as find_new
 
     book = Book.open(recipe, Home.resolve(home), overrides_of(settings))
     found = find_new(book, *book.crawl_source(source), limit, sizes, _tell)
@@ -87,11 +87,10 @@ def add(
 
     The next build ingests it. The recipe file is not changed.
     """
-    from corpus_assets.graph.run import pin_snapshot
-    from corpus_assets.ingest.crawl import choose
-    from corpus_assets.ingest.snapshot_listing import OpenPlace
-    from corpus_assets.inspect.snapshots import Book, make_entry, shown_bytes
-    from corpus_assets.recipe.snapshots import add_snapshot, undo_add
+    from corpus_assets.graph import pin_snapshot
+    from corpus_assets.ingest import OpenPlace, choose_files
+    from corpus_assets.inspect import Book, make_entry, shown_bytes
+    from corpus_assets.recipe import add_snapshot, undo_add
     from corpus_assets.session import open_session
 
     place = Home.resolve(home)
@@ -100,7 +99,9 @@ def add(
     wanted = make_entry(book, entry, name, snapshot, files)
     with OpenPlace(crawl, book.locations) as crawls:
         paths = crawls.paths(name, entry.format)
-    taken = len(choose(paths, files or crawl.number_of_files(wanted.snapshot), book.recipe.seed))
+    taken = len(
+        choose_files(paths, files or crawl.number_of_files(wanted.snapshot), book.recipe.seed)
+    )
     book.with_snapshot(wanted)
     add_snapshot(book.store, book.recipe.name, wanted)
     size: int | None = None
@@ -139,14 +140,14 @@ def remove(
     Works even if the snapshot has made the recipe unreadable. Its pinned file list and its Dagster
     partition are removed too, unless a live version has documents of it.
     """
-    from corpus_assets.inspect.snapshots import remove_whole
+    from corpus_assets.inspect import remove_whole
 
     place = Home.resolve(home)
     gone, holding = remove_whole(recipe, place, overrides_of(settings), name, list_only, _tell)
     if holding:
         click.echo(f"removed {name} from {gone.source}; {', '.join(holding)} still holds it")
         return
-    from corpus_assets.defs.partitions import forget_partition
+    from corpus_assets.defs import forget_partition
 
     forget_partition(place, name)
     click.echo(f"removed {name} from {gone.source}; `corpus gc` deletes what was made of it")
@@ -159,7 +160,7 @@ def remove(
 @JSON_OPTION
 def list_(recipe: str, home: str | None, settings: Sequence[str], as_json: bool) -> None:
     """List the recipe's snapshots with ingest counts."""
-    from corpus_assets.inspect.snapshots import Book, known_snapshots, shown_bytes
+    from corpus_assets.inspect import Book, known_snapshots, shown_bytes
     from corpus_assets.session import open_session
 
     place = Home.resolve(home)

@@ -69,7 +69,7 @@ def audit_command(
     A version is measured on text its tokenizer was not trained on; for a file, pass --text. Exits
     with 1 if the audit fails.
     """
-    from corpus_assets.inspect.tokenizers import find_subject, read_texts
+    from corpus_assets.inspect import find_subject, read_texts
 
     place = Home.resolve(home)
     subjects = [find_subject(place, version_or_file, eod, pad)]
@@ -126,8 +126,8 @@ def sweep_command(
     version's tokenizer changes.
     """
     from corpus_assets.core.display import display
-    from corpus_assets.graph.engine.choice import EngineChoice
-    from corpus_assets.inspect.sweep import Model, layer_params, sweep
+    from corpus_assets.graph import EngineChoice
+    from corpus_assets.inspect import Model, layer_params, sweep_sizes
     from corpus_assets.session import open_session
 
     try:
@@ -145,7 +145,7 @@ def sweep_command(
             engine=EngineChoice.resolve(engine, workers, ray_address),
         ) as session,
     ):
-        rows = sweep(session, wanted, model)
+        rows = sweep_sizes(session, wanted, model)
     answer = {"model": asdict(model), "sizes": rows}
     (print_json if as_json else show_sweep)(answer)
 
@@ -165,7 +165,7 @@ def sample_command(version: str, doc_id: str | None, home: str | None, as_json: 
 
     And which documents were held out.
     """
-    from corpus_assets.inspect.tokenizers import sample_of, side_of
+    from corpus_assets.inspect import sample_of, side_of
     from corpus_assets.session import open_home
 
     place = Home.resolve(home)
@@ -193,7 +193,7 @@ def name_slots_command(file: Path, names: Sequence[str], out: Path) -> None:
 
     Takes the next free slots; no id or merge changes.
     """
-    from corpus_assets.tokenizer.train import name_slots
+    from corpus_assets.tokenizer import name_slots
 
     data = name_slots(file.read_bytes(), names)
     try:

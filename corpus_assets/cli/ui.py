@@ -18,7 +18,7 @@ def ui(host: str, port: int, home: str | None) -> None:
 
     There is no password: keep it on this machine, or put a proxy with authentication in front.
     """
-    from corpus_assets.defs.folder import workspace_file
+    from corpus_assets.defs import workspace_file
 
     place = Home.resolve(home)
     workspace = workspace_file(place)

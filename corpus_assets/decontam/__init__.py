@@ -1,12 +1,85 @@
 """Decontamination: documents and spans that hold items of evaluation suites."""
 
+from typing import TYPE_CHECKING
+
+from catalog.doors import lazy_exports
+
+if TYPE_CHECKING:
+    from corpus_assets.decontam.contamination import (
+        ContaminationSettings,
+        ScanSettings,
+        scan_contamination,
+    )
+    from corpus_assets.decontam.eval_index import (
+        EvalIndexSettings,
+        EvalItem,
+        build_eval_index,
+        items_by_benchmark,
+        parse_eval_index,
+    )
+    from corpus_assets.decontam.eval_suites import EvalSuite, SuiteFields, eval_records, read_suites
+    from corpus_assets.decontam.judgements import record_judgement
+    from corpus_assets.decontam.planner import DecontamRecipe
+    from corpus_assets.decontam.questions import find_questions
+    from corpus_assets.decontam.stage import (
+        COMMON_ITEMS,
+        CONTAMINATION,
+        EVAL_INDEX,
+        JUDGEMENTS,
+        PARAPHRASES,
+        Judged,
+        judged,
+        judgement_files,
+        paraphrase_model,
+        verdict_inputs,
+        verdict_settings,
+        write_hits,
+    )
+    from corpus_assets.decontam.verdicts import (
+        COMMON,
+        CUT,
+        DROP,
+        HELD_BACK,
+        KEEP,
+        NEAR_MISS,
+        PARAPHRASE,
+    )
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
+
 __all__ = [
-    "contamination",
-    "eval_index",
-    "eval_suites",
-    "judgements",
-    "planner",
-    "questions",
-    "stage",
-    "verdicts",
+    "COMMON",
+    "COMMON_ITEMS",
+    "CONTAMINATION",
+    "CUT",
+    "DROP",
+    "EVAL_INDEX",
+    "HELD_BACK",
+    "JUDGEMENTS",
+    "KEEP",
+    "NEAR_MISS",
+    "PARAPHRASE",
+    "PARAPHRASES",
+    "ContaminationSettings",
+    "DecontamRecipe",
+    "EvalIndexSettings",
+    "EvalItem",
+    "EvalSuite",
+    "Judged",
+    "ScanSettings",
+    "SuiteFields",
+    "build_eval_index",
+    "eval_records",
+    "find_questions",
+    "items_by_benchmark",
+    "judged",
+    "judgement_files",
+    "paraphrase_model",
+    "parse_eval_index",
+    "read_suites",
+    "record_judgement",
+    "scan_contamination",
+    "verdict_inputs",
+    "verdict_settings",
+    "write_hits",
 ]

@@ -1,6 +1,6 @@
 """Contamination: benchmark items that stand in documents.
 
-`scan` reads text and records every item of which a document holds a good share, lightly edited
+`scan_contamination` reads text and records every item of which a document holds a good share, lightly edited
 copies and renamed code included; what follows from a hit is said by `decontam.verdicts`,
 which reads only those rows. So a changed drop threshold recomputes no text.
 """
@@ -47,7 +47,7 @@ __all__ = [
     "ContaminationSettings",
     "ScanSettings",
     "VerdictSettings",
-    "scan",
+    "scan_contamination",
     "verdicts",
 ]
 
@@ -63,7 +63,7 @@ MIN_EDITED_WORDS = 13  # a shorter item is not looked for in edited form
 
 
 class ScanSettings(Settings):
-    """What `scan` reads."""
+    """What `scan_contamination` reads."""
 
     report_share: float = REPORT_SHARE
     near_misses: float | None = 0.7
@@ -116,7 +116,7 @@ class ContaminationSettings(EvalIndexSettings, VerdictSettings, CommonSettings):
 
     @property
     def scan(self) -> ScanSettings:
-        """The part that belongs to the fingerprint of `scan`."""
+        """The part that belongs to the fingerprint of `scan_contamination`."""
         said = self.paraphrases
         return ScanSettings(
             near_misses=self.near_misses,
@@ -160,7 +160,7 @@ class _Found:
         self.places += other.places
 
 
-def scan(
+def scan_contamination(
     documents: pa.Table,
     index: EvalIndex,
     settings: ScanSettings,

@@ -132,7 +132,7 @@ def read_suites(suites: Sequence[tuple[EvalSuite, Sequence[str | Path]]]) -> lis
         before = len(items)
         for number, path in enumerate(paths, 1):
             prefix = f"{number}/" if len(paths) > 1 else ""
-            for place, row, ordinal in records(Path(path)):
+            for place, row, ordinal in eval_records(Path(path)):
                 item = _as_item(row, place, suite, f"{prefix}{ordinal}")
                 if suite.split != "train" and item.benchmark in training:
                     raise SourceError(
@@ -151,7 +151,7 @@ def read_suites(suites: Sequence[tuple[EvalSuite, Sequence[str | Path]]]) -> lis
     return items
 
 
-def records(path: Path) -> Iterator[tuple[str, Any, int]]:
+def eval_records(path: Path) -> Iterator[tuple[str, Any, int]]:
     """(where it stands, the record, its number from 1)"""
     if path.suffix == ".parquet":
         yield from _parquet_rows(path)

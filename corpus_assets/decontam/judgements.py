@@ -88,7 +88,7 @@ def of_table(table: pa.Table) -> Judgements:
     return {(text, name, item): said for text, name, item, said in zip(*columns, strict=True)}
 
 
-def record(
+def record_judgement(
     path: Path, text_id: bytes, name: tuple[str, str], said: Said, by: str, why: str
 ) -> None:
     """Write a judgement to a file, in place of an earlier one about the same."""

@@ -27,7 +27,7 @@ from corpus_assets.core.store import Output
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
 from corpus_assets.decontam import contamination, eval_index, judgements, source_exclusions
 from corpus_assets.decontam import verdicts as verdict_rules
-from corpus_assets.decontam.contamination import REASON, ScanSettings, scan
+from corpus_assets.decontam.contamination import REASON, ScanSettings, scan_contamination
 from corpus_assets.decontam.embedders import load_embedder
 from corpus_assets.decontam.eval_index import (
     EvalIndex,
@@ -233,7 +233,7 @@ def run_contamination(context: TaskContext) -> None:
         search = None
         if settings.paraphrases is not None:
             search = _paraphrases(index, Path(context.param("paraphrases")), settings.paraphrases)
-        hits = scan(table, _index(index), settings, search)
+        hits = scan_contamination(table, _index(index), settings, search)
     context.write_table(files.HITS, hits)
     rows = context.task.inputs["documents"].rows
     count(context, rows, rows)

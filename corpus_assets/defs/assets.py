@@ -15,8 +15,8 @@ from corpus_assets.defs.partitions import EVERY, SNAPSHOTS
 from corpus_assets.defs.record import source_metadata
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.version_assets import corpus_version_asset, release_gate_asset
-from corpus_assets.graph.run import pin_snapshot
-from corpus_assets.ingest import listing as source_files
+from corpus_assets.graph import pin_snapshot
+from corpus_assets.ingest import LISTING_VERSION
 from corpus_assets.stages import STAGES
 
 Result = dg.MaterializeResult
@@ -40,7 +40,7 @@ CALIBRATIONS = "calibrations"
     partitions_def=SNAPSHOTS,
     group_name=GROUPS["ingest"],
     kinds={"python", "json"},
-    code_version=str(source_files.VERSION),
+    code_version=str(LISTING_VERSION),
 )
 def source_files_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
     """The pinned list of a snapshot's files: names, sizes, digests."""
@@ -103,7 +103,7 @@ ASSETS = [
 ]
 
 
-def owned(assets: Sequence[dg.AssetsDefinition]) -> list[dg.AssetsDefinition]:
+def with_owner(assets: Sequence[dg.AssetsDefinition]) -> list[dg.AssetsDefinition]:
     """Return assets with the owners of CORPUS_OWNERS: addresses and `team:NAME`, with commas."""
     named = [name.strip() for name in os.environ.get("CORPUS_OWNERS", "").split(",")]
     owners = [name for name in named if name]

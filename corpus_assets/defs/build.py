@@ -38,7 +38,7 @@ from corpus_assets.defs.folder import prepared_folder
 from corpus_assets.defs.progress import Observed, failure_of
 from corpus_assets.defs.record import RunRecord
 from corpus_assets.defs.resources import RECIPE_TAG, RESOURCES, CorpusResource, takedown_tags
-from corpus_assets.graph.run import StageIncomplete
+from corpus_assets.graph import StageIncomplete
 from corpus_assets.session import Session, build_lease
 from corpus_assets.stages import STAGES
 

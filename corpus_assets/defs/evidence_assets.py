@@ -13,14 +13,16 @@ from corpus_assets.core.home import Home
 from corpus_assets.defs.partitions import EVERY, VERSIONS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.version_assets import corpus_version_asset, intervals_image
-from corpus_assets.evidence.gate import Results, decide, stored_results
-from corpus_assets.evidence.home import (
+from corpus_assets.evidence import (
+    Results,
+    decide_gate,
+    loss_curves,
     missing_runs,
     plan_version,
     store_heldout,
+    stored_results,
     train_missing,
 )
-from corpus_assets.evidence.page import loss_curves
 from corpus_assets.session import open_home
 
 Result = dg.MaterializeResult
@@ -85,7 +87,7 @@ def proxy_runs_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) 
             )
         train_missing(home, store, registry, plan, context.log.info)
     (found,) = stored_results(store, plan.digest())
-    gate = decide(registry, store, registry.version(name).name, found)
+    gate = decide_gate(registry, store, registry.version(name).name, found)
     return dg.MaterializeResult(
         metadata={
             "plan": plan.digest(),

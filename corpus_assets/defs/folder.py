@@ -4,7 +4,7 @@ from pathlib import Path
 
 from catalog.formats.private_files import make_folder
 from corpus_assets.core.home import Home
-from corpus_assets.recipe.load import shipped_file
+from corpus_assets.recipe import shipped_file
 
 CODE = """load_from:
   - python_module:

@@ -18,8 +18,7 @@ from corpus_assets.defs.links import takedown_link
 from corpus_assets.defs.partitions import SNAPSHOTS, VERSIONS
 from corpus_assets.defs.resources import VERSION_TAG, CorpusResource, takedown_tags
 from corpus_assets.defs.version_assets import gate_events
-from corpus_assets.inspect.snapshots import remove_whole
-from corpus_assets.inspect.unreadable_files import skip_failed
+from corpus_assets.inspect import remove_whole, skip_failed
 from corpus_assets.session import open_home
 
 

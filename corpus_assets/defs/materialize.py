@@ -8,30 +8,33 @@ from typing import Any
 
 import dagster as dg
 
-from corpus_assets.clean.stage import CLEAN_TEXT
+from corpus_assets.clean import CLEAN_TEXT
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.files import MEMBERS
 from corpus_assets.core.known_errors import KNOWN_ERRORS
 from corpus_assets.core.stage import Asset
 from corpus_assets.core.task import read_table
-from corpus_assets.dedup.stage import CLUSTERS, SIGNATURES
+from corpus_assets.dedup import CLUSTERS, SIGNATURES
 from corpus_assets.defs.partitions import SNAPSHOTS
 from corpus_assets.defs.progress import Observed, failure_of
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.graph.checks import TOKENIZER_CHECKS, CheckOutcome, check_asset, tokenizer_checks
-from corpus_assets.graph.run import (
+from corpus_assets.graph import (
+    TOKENIZER_CHECKS,
     AssetReport,
+    CheckOutcome,
     StageIncomplete,
+    check_asset,
     content_hash,
     metric_rows,
     run_asset,
+    tokenizer_checks,
 )
-from corpus_assets.scrub.texts import SCRUBBED
-from corpus_assets.select.stage import SELECTION
+from corpus_assets.scrub import SCRUBBED
+from corpus_assets.select import SELECTION
 from corpus_assets.session import Session
-from corpus_assets.signals.stages.signals import SIGNALS
-from corpus_assets.tokenizer.stage import TOKENIZER
-from corpus_assets.versions.drift import DRIFT_CHECKS, drift_checks
+from corpus_assets.signals import SIGNALS
+from corpus_assets.tokenizer import TOKENIZER
+from corpus_assets.versions import DRIFT_CHECKS, drift_checks
 
 LOSS_CHECKS = {
     "losses": "Cutting repeated lines and passages empties no document, and takes no more of a "

@@ -8,7 +8,7 @@ import dagster as dg
 from catalog.db.rows import FailedPartRow
 from catalog.figures import counted
 from corpus_assets.core.progress import Progress
-from corpus_assets.graph.run import StageIncomplete
+from corpus_assets.graph import StageIncomplete
 
 OBSERVED_EVERY_S = 30.0
 SHOWN = 100  # rows of a table: `corpus parts failed` has all

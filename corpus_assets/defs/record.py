@@ -49,12 +49,10 @@ from corpus_assets.defs.version_assets import (
     recorded_gates,
     recorded_version,
 )
-from corpus_assets.graph.checks import CheckOutcome
-from corpus_assets.graph.run import AssetReport
-from corpus_assets.ingest import listing
-from corpus_assets.ingest.snapshots import SnapshotFiles
+from corpus_assets.graph import AssetReport, CheckOutcome
+from corpus_assets.ingest import LISTING_VERSION, SnapshotFiles
 from corpus_assets.session import Session
-from corpus_assets.versions.version import Version
+from corpus_assets.versions import Version
 
 Tags = dict[str, str]
 
@@ -180,7 +178,7 @@ class RunRecord:
 
     def _declared(self, asset: str) -> tuple[str, list[Edge]]:
         if asset == SOURCE_FILES:
-            return str(listing.VERSION), []
+            return str(LISTING_VERSION), []
         if asset == CORPUS_VERSION:
             return VERSION_CODE, [Edge(VERSION_READS, True)]
         if asset == RELEASE_GATE:

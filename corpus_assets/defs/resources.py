@@ -11,10 +11,10 @@ from pydantic import Field, PrivateAttr
 
 from corpus_assets.core.home import Home
 from corpus_assets.core.progress import Progress
-from corpus_assets.graph.engine.choice import EngineChoice
-from corpus_assets.inspect.snapshots import Book
+from corpus_assets.graph import EngineChoice
+from corpus_assets.inspect import Book
 from corpus_assets.session import Session, build_lease, open_session
-from corpus_assets.versions.pins import ALL
+from corpus_assets.versions import ALL_CALIBRATIONS
 
 
 class CorpusResource(dg.ConfigurableResource):
@@ -77,7 +77,7 @@ class CorpusResource(dg.ConfigurableResource):
             overrides=self.overrides,
             lock=self.lock or None,
             progress=progress,
-            upgrade=(ALL,) if self.recalibrate else (),
+            upgrade=(ALL_CALIBRATIONS,) if self.recalibrate else (),
             engine=self.chosen_engine(),
         ) as session:
             yield session

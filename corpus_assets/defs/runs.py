@@ -10,7 +10,7 @@ from catalog.formats.private_files import make_folder, private
 from corpus_assets.build import CORPUS_VERSION, Step
 from corpus_assets.core.store import sha256_hex
 from corpus_assets.session import Session
-from corpus_assets.versions.version import Version
+from corpus_assets.versions import Version
 
 RECORDED = "recorded"
 

@@ -14,7 +14,7 @@ from corpus_assets.core.identity import digest
 from corpus_assets.defs.build import build_version
 from corpus_assets.defs.partitions import SNAPSHOTS
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.inspect.snapshots import follow
+from corpus_assets.inspect import follow
 
 PASSED_OVER = "passed_over"
 INGESTED = ("source_files", "documents", "signatures")

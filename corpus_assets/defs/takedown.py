@@ -1,13 +1,13 @@
 """The entry point behind `catalog takedown run`: takedowns whose runs Dagster records."""
 
 from corpus_assets.defs.runs import DagsterRuns
-from corpus_assets.takedown.run import command
+from corpus_assets.takedown import takedown_command
 
 
-def run(
+def run_takedowns(
     home: str | None = None,
     workers: int | None = None,
     engine: str | None = None,
     ray_address: str | None = None,
 ) -> int:
-    return command(home, DagsterRuns(), workers, engine, ray_address)
+    return takedown_command(home, DagsterRuns(), workers, engine, ray_address)

@@ -35,16 +35,16 @@ from corpus_assets.core.store import Store
 from corpus_assets.defs.build import InStep, Underway, chained, run_step, step_ops
 from corpus_assets.defs.links import certificate_links
 from corpus_assets.defs.resources import RESOURCES, CorpusResource, takedown_tags
-from corpus_assets.recipe.operations import TakedownSettings
+from corpus_assets.recipe import TakedownSettings
 from corpus_assets.session import open_home
-from corpus_assets.takedown.run import (
+from corpus_assets.takedown import (
     CERTIFICATES,
     MORE_CAME_IN,
     Takedowns,
     open_takedowns,
     release_dead_claims,
 )
-from corpus_assets.versions.published import load_published_recipe
+from corpus_assets.versions import load_published_recipe
 
 RUN_KEY_TAG = "dagster/run_key"
 MAX_BATCH = 1000  # requests: that many do not wait for the window

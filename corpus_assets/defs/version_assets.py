@@ -15,12 +15,16 @@ from corpus_assets.defs.links import certificate_links, version_links
 from corpus_assets.defs.materialize import check_evaluation, check_spec
 from corpus_assets.defs.partitions import EVERY, VERSIONS
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.graph.checks import CheckOutcome, check_version
+from corpus_assets.graph import CheckOutcome, check_version
 from corpus_assets.session import Session, open_home
-from corpus_assets.versions.funnel import Step, funnel
-from corpus_assets.versions.gates import release_if_passed
-from corpus_assets.versions.publish import publish
-from corpus_assets.versions.version import Version, make_version
+from corpus_assets.versions import (
+    FunnelStep,
+    Version,
+    funnel_steps,
+    make_version,
+    publish_version,
+    release_if_passed,
+)
 
 Result = dg.MaterializeResult
 RELEASE_GATE = "release_gate"
@@ -48,7 +52,9 @@ def corpus_version_asset(context: dg.AssetExecutionContext, corpus: CorpusResour
     """Manifest with mixture and phases, lock, report; registered in the catalog."""
     with corpus.work() as session:
         version = make_version(session.pipeline, context.partition_key)
-        publish(session.pipeline, session.registry, version, session.replaces, session.requests)
+        publish_version(
+            session.pipeline, session.registry, version, session.replaces, session.requests
+        )
         metadata, content, outcome = recorded_version(session, version)
     return dg.MaterializeResult(
         metadata=metadata,
@@ -74,7 +80,7 @@ def recorded_version(
         "tokens": sum(group.tokens for group in groups),
         "samples": sum(group.samples for group in groups),
         "shards": sum(len(group.shards) for group in groups),
-        "funnel": _funnel_table(funnel(pipeline)),
+        "funnel": _funnel_table(funnel_steps(pipeline)),
         "utilisation": version.manifest.utilisation,
         "tokens_by_group": dg.MetadataValue.json({g.id: g.tokens for g in groups}),
         "lock_digest": version.lock.digest,
@@ -149,7 +155,7 @@ def gate_events(
     )
 
 
-def _funnel_table(steps: Sequence[Step]) -> dg.TableMetadataValue:
+def _funnel_table(steps: Sequence[FunnelStep]) -> dg.TableMetadataValue:
     """Show what each stage left of the records, and the reasons it gave most often."""
     return dg.MetadataValue.table(
         [

@@ -16,4 +16,13 @@
 `generate.generate(out)` makes the sources; `python -m corpus_assets.demo OUT` does so from the command line.
 """
 
-__all__ = ["generate"]
+from typing import TYPE_CHECKING
+
+from catalog.doors import lazy_exports
+
+if TYPE_CHECKING:
+    from corpus_assets.demo.generate import generate_demo
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
+
+__all__ = ["generate_demo"]

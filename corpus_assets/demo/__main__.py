@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from corpus_assets.core.errors import CorpusError
-from corpus_assets.demo.generate import MANIFEST, generate
+from corpus_assets.demo.generate import MANIFEST, generate_demo
 
 
 def main(arguments: list[str]) -> int:
@@ -15,7 +15,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("usage: python -m corpus_assets.demo OUT\n")
         return 2
     try:
-        out = generate(Path(arguments[0]))
+        out = generate_demo(Path(arguments[0]))
     except CorpusError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -127,7 +127,7 @@ def _packaged_library() -> Library:
     return read_library(None)
 
 
-def generate(out: Path, library_root: Traversable | None = None) -> Path:
+def generate_demo(out: Path, library_root: Traversable | None = None) -> Path:
     """Write the demo sources to `out` and return it; about ten seconds, or none when done.
 
     `library_root` is a text library to use in place of the packaged one.

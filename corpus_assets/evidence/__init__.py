@@ -1,3 +1,70 @@
 """Evidence: small models trained at matched compute say whether a version is better."""
 
-__all__ = ["canaries", "gate", "home", "mixtures", "pack", "page", "run"]
+from typing import TYPE_CHECKING
+
+from catalog.doors import lazy_exports
+
+if TYPE_CHECKING:
+    from corpus_assets.evidence.canaries import memories
+    from corpus_assets.evidence.gate import (
+        Results,
+        compare_results,
+        decide_gate,
+        describe_comparison,
+        find_results,
+        stored_results,
+    )
+    from corpus_assets.evidence.home import (
+        forget_heldout,
+        import_runs,
+        missing_runs,
+        pack_plan,
+        plan_comparison,
+        plan_version,
+        store_heldout,
+        stored_plan,
+        train_missing,
+    )
+    from corpus_assets.evidence.mixtures import (
+        comparison_text,
+        fit_swarm,
+        group_predictions,
+        propose_mixture,
+        swarm_losses,
+    )
+    from corpus_assets.evidence.pack import find_pack
+    from corpus_assets.evidence.page import evidence_page, gates_section, loss_curves
+    from corpus_assets.evidence.run import parse_part, run_pack, wanted_runs
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
+
+__all__ = [
+    "Results",
+    "compare_results",
+    "comparison_text",
+    "decide_gate",
+    "describe_comparison",
+    "evidence_page",
+    "find_pack",
+    "find_results",
+    "fit_swarm",
+    "forget_heldout",
+    "gates_section",
+    "group_predictions",
+    "import_runs",
+    "loss_curves",
+    "memories",
+    "missing_runs",
+    "pack_plan",
+    "parse_part",
+    "plan_comparison",
+    "plan_version",
+    "propose_mixture",
+    "run_pack",
+    "store_heldout",
+    "stored_plan",
+    "stored_results",
+    "swarm_losses",
+    "train_missing",
+    "wanted_runs",
+]

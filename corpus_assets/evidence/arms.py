@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.sample import CIRCLE, Sample
-from corpus_assets.shards.tokens import Encoder
+from corpus_assets.shards import Encoder
 from corpus_loader import Loader, Order
 from corpus_loader.manifest import Manifest, Phase
 

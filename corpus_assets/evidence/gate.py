@@ -34,8 +34,7 @@ from corpus_assets.evidence.compare import (
     fit_curve,
 )
 from corpus_assets.evidence.results import Run, parse_run, read_runs
-from corpus_assets.versions.gates import MODELS
-from corpus_assets.versions.published import load_published_recipe
+from corpus_assets.versions import MODELS_GATE, load_published_recipe
 
 PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
 
@@ -301,7 +300,7 @@ def _interval(found: Comparison) -> str:
     return f"macro {macro.percent:+.2f}% [{macro.low:+.2f}, {macro.high:+.2f}]"
 
 
-def decide(registry: Registry, store: Store, version: str, results: Results) -> GateRow:
+def decide_gate(registry: Registry, store: Store, version: str, results: Results) -> GateRow:
     """Write the gate `models` of a version, and its metrics, from the results of a plan."""
     row = registry.version(version)
     recipe, _ = load_published_recipe(store, row.recipe_digest)
@@ -324,7 +323,7 @@ def decide(registry: Registry, store: Store, version: str, results: Results) -> 
         outcome, message = UNDECIDED, f"{'; '.join(problems)} ({message})"
     gate = GateRow(
         row.name,
-        MODELS,
+        MODELS_GATE,
         outcome == PASSED,
         found.macro.percent,
         100 * results.rule.margin,
@@ -366,7 +365,7 @@ def _plain(rule: Rule) -> dict[str, Any]:
     }
 
 
-def described(compared: Compared) -> dict[str, Any]:
+def describe_comparison(compared: Compared) -> dict[str, Any]:
     """Return comparisons as plain values, for --json."""
 
     def rows(differences: Sequence[Any]) -> list[dict[str, Any]]:

@@ -39,18 +39,21 @@ from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.identity import Settings, digest, file_digest
 from corpus_assets.core.sample import Sample
 from corpus_assets.core.urls import address_of
-from corpus_assets.decontam.contamination import ScanSettings, scan
-from corpus_assets.decontam.eval_index import (
+from corpus_assets.decontam import (
     EvalIndexSettings,
     EvalItem,
+    EvalSuite,
+    ScanSettings,
+    SuiteFields,
     build_eval_index,
+    eval_records,
+    find_questions,
     parse_eval_index,
+    read_suites,
+    scan_contamination,
 )
-from corpus_assets.decontam.eval_suites import EvalSuite, SuiteFields, read_suites, records
-from corpus_assets.decontam.questions import find_questions
-from corpus_assets.ingest.document_names import text_id_of
-from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.shards.tokens import Encoder
+from corpus_assets.ingest import Suppressions, text_id_of
+from corpus_assets.shards import Encoder
 from corpus_assets.text.characters import char_tables, nfkc
 from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.ngrams import ngram_hashes
@@ -197,7 +200,7 @@ def find_contaminated(heldout: pa.Table, texts: pa.Table) -> dict[int, Leak]:
     found = _covered(whole, heldout["host"].to_pylist(), texts)
     items = [EvalItem(str(number), "heldout", text) for number, text in enumerate(whole)]
     index = parse_eval_index(build_eval_index(items, EvalIndexSettings()))
-    hits = scan(texts, index, ScanSettings(report_share=COPIED_SHARE))
+    hits = scan_contamination(texts, index, ScanSettings(report_share=COPIED_SHARE))
     columns = (hits[name].to_pylist() for name in ("item_id", "doc_id", "matched", "total"))
     for item, doc_id, matched, total in zip(*columns, strict=True):
         leak = Leak(matched / max(total, 1), (bytes(doc_id).hex(),))
@@ -356,7 +359,7 @@ def _files(sources: Sequence[Any], folder: Path) -> Iterator[tuple[Any, Path]]:
 
 def _rows(path: Path, max_bytes: int) -> Iterator[tuple[int, dict[str, Any]]]:
     if path.name.endswith(RECORDS):
-        yield from ((number, row) for _, row, number in records(path) if isinstance(row, dict))
+        yield from ((number, row) for _, row, number in eval_records(path) if isinstance(row, dict))
         return
     try:
         rest = path.read_text("utf-8", "replace")

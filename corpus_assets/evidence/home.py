@@ -59,11 +59,10 @@ from corpus_assets.evidence.plan import (
 )
 from corpus_assets.evidence.results import Run, read_runs, run_name
 from corpus_assets.evidence.run import RUNS, Pack, code_digest, run_pack, wanted_runs
-from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.recipe.evidence import ComparisonRule, EvidenceSettings, Runs
-from corpus_assets.shards.tokens import Encoder
-from corpus_assets.versions.gc import WEIGHTS
-from corpus_assets.versions.published import published_manifest
+from corpus_assets.ingest import Suppressions
+from corpus_assets.recipe import ComparisonRule, EvidenceSettings, Runs
+from corpus_assets.shards import Encoder
+from corpus_assets.versions import WEIGHTS_FOLDER, published_manifest
 from corpus_loader import Loader, Manifest
 
 HELDOUT = "evidence/heldout"
@@ -375,7 +374,7 @@ def _heldout(store: Store, registry: Registry, plan: Plan) -> pa.Table:
 def _store_weights(
     home: Home, store: Store, registry: Registry, version: str, plan: str, weights: Path
 ) -> None:
-    folder = f"{WEIGHTS}/{version}/{plan}"
+    folder = f"{WEIGHTS_FOLDER}/{version}/{plan}"
     path = f"{folder}/{weights.name}"
     place = Path(store.url) / folder if isinstance(store, LocalStore) else f"{store.url}/{folder}"
     remove = partial(store.delete, path)

@@ -22,7 +22,7 @@ from corpus_assets.core.errors import EvidenceError
 from corpus_assets.evidence.compare import Floats
 from corpus_assets.evidence.gate import Results
 from corpus_assets.evidence.results import Run
-from corpus_assets.recipe.evidence import LEARNING_RATES
+from corpus_assets.recipe import LEARNING_RATES
 
 SEEDS = 4  # of a validating comparison
 EPOCHS = 4.0  # up to four repetitions count as fresh text (Muennighoff et al., arXiv 2305.16264)
@@ -215,7 +215,7 @@ def _gap(slope: Floats, weights: Floats, limits: Floats) -> float:
     return best - float(slope @ weights)
 
 
-def propose(
+def propose_mixture(
     groups: Sequence[str], tokens: Mapping[str, int], budget: int, given: Predictions | LogLinear,
     max_epochs: float = EPOCHS,
 ) -> Proposal:  # fmt: skip

@@ -22,7 +22,7 @@ from corpus_assets.core.errors import EvidenceError
 from corpus_assets.evidence import run
 from corpus_assets.evidence.arms import Arm, tokens_digest
 from corpus_assets.evidence.plan import Plan
-from corpus_assets.shards.tokens import TokenizerInfo
+from corpus_assets.shards import TokenizerInfo
 
 STARTER = '''"""Run what is missing of this pack: python run.py --help"""
 
@@ -119,7 +119,7 @@ class Packed:
     doc_ids: frozenset[str] | None  # in hex
 
 
-def packed(folder: Path) -> Packed | None:
+def find_pack(folder: Path) -> Packed | None:
     """Return what the pack in a folder holds, finished or not; None where there is none."""
     if not all((folder / name).is_file() for name in ("plan.json", "tokens.xz")):
         return None

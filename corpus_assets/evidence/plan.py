@@ -15,7 +15,7 @@ from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.identity import Name, Settings, canonical_json, is_absent
 from corpus_assets.evidence.results import Run
 from corpus_assets.evidence.run import wanted_runs
-from corpus_assets.recipe.evidence import ComparisonRule, Runs
+from corpus_assets.recipe import ComparisonRule, Runs
 
 Format = Literal["corpus-evidence-plan/1"]
 FORMAT: Format = "corpus-evidence-plan/1"

@@ -1,3 +1,82 @@
 """From declarations to work: tasks, plan, run, reuse, leases, checks."""
 
-__all__ = ["checks", "engine", "leases", "pipeline", "plan", "run"]
+from typing import TYPE_CHECKING
+
+from catalog.doors import lazy_exports
+
+if TYPE_CHECKING:
+    from corpus_assets.graph.checks import (
+        TOKENIZER_CHECKS,
+        CheckOutcome,
+        check_asset,
+        check_version,
+        language_losses_message,
+        tokenizer_checks,
+    )
+    from corpus_assets.graph.engine import Cleared, Engine, EngineChoice
+    from corpus_assets.graph.leases import (
+        building,
+        collecting,
+        lease_s,
+        owner_name,
+        publishing,
+        renewing,
+        takedown_run,
+    )
+    from corpus_assets.graph.pipeline import Pipeline
+    from corpus_assets.graph.plan import (
+        CACHED,
+        OTHER,
+        RUNS,
+        UNKNOWN,
+        PlanLine,
+        fresh_calibrations,
+        plan_build,
+    )
+    from corpus_assets.graph.run import (
+        AssetReport,
+        StageIncomplete,
+        content_hash,
+        metric_rows,
+        pin_snapshot,
+        run_asset,
+        run_stage,
+        snapshots_of,
+    )
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
+
+__all__ = [
+    "CACHED",
+    "OTHER",
+    "RUNS",
+    "TOKENIZER_CHECKS",
+    "UNKNOWN",
+    "AssetReport",
+    "CheckOutcome",
+    "Cleared",
+    "Engine",
+    "EngineChoice",
+    "Pipeline",
+    "PlanLine",
+    "StageIncomplete",
+    "building",
+    "check_asset",
+    "check_version",
+    "collecting",
+    "content_hash",
+    "fresh_calibrations",
+    "language_losses_message",
+    "lease_s",
+    "metric_rows",
+    "owner_name",
+    "pin_snapshot",
+    "plan_build",
+    "publishing",
+    "renewing",
+    "run_asset",
+    "run_stage",
+    "snapshots_of",
+    "takedown_run",
+    "tokenizer_checks",
+]

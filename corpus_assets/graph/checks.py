@@ -9,22 +9,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.figures import counted
-from corpus_assets.clean.losses import (
+from corpus_assets.clean import (
     SHOWN,
-    cut_lines,
+    count_cut_lines,
     cut_lines_message,
     losses_message,
     snapshot_losses,
 )
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.lazy_sequence import spread
-from corpus_assets.dedup.oracle import compare_with_datasketch
+from corpus_assets.dedup import compare_with_datasketch
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
-from corpus_assets.select import losses as by_language
-from corpus_assets.select.rules import Bounds
-from corpus_assets.signals.stages.oracle import Comparison, compare_with_fasttext
-from corpus_assets.tokenizer.stage import audit_of
+from corpus_assets.select import LOSSES_NOTE, Bounds, rule_losses_message, summed_losses
+from corpus_assets.signals import Comparison, compare_with_fasttext
+from corpus_assets.tokenizer import audit_of
 from corpus_loader import Manifest
 
 SCHEMA_PARTS = 256
@@ -134,7 +133,7 @@ def _losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
 
 def _last_copies(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     """Fail where a line that cleaning cut as a repeated one is in no document any more."""
-    found = cut_lines(pipeline, report.snapshot or "")
+    found = count_cut_lines(pipeline, report.snapshot or "")
     numbers = {f"cut_{kind}": count for kind, count in found.lines.items()}
     numbers["lost_lines"] = found.lost
     passed = not (found.lost or found.dropped)
@@ -150,8 +149,8 @@ def _language_losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
 
 def language_losses_message(pipeline: Pipeline, snapshot: str) -> tuple[bool, str]:
     """Whether every rule leaves enough of each language in a snapshot, and a sentence about it."""
-    notes = [result.notes[by_language.NOTE] for result in pipeline.results("selection", snapshot)]
-    return by_language.losses_message(by_language.summed(notes))
+    notes = [result.notes[LOSSES_NOTE] for result in pipeline.results("selection", snapshot)]
+    return rule_losses_message(summed_losses(notes))
 
 
 def _fasttext(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:

@@ -23,16 +23,16 @@ from corpus_assets.core.packs import Bytes, Contents, Listings, Results, StageRe
 from corpus_assets.core.stage import Graph, Stage
 from corpus_assets.core.store import Output, Result, Store
 from corpus_assets.core.task import Task
-from corpus_assets.ingest.list_stages import site_pins
-from corpus_assets.ingest.locations import Locations
-from corpus_assets.ingest.snapshots import (
+from corpus_assets.ingest import (
+    Locations,
     SnapshotFiles,
+    Suppressions,
     load_snapshot_files,
+    pins_of_sites,
     save_snapshot_files,
 )
-from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.models.files import how_to_get, model_at, model_digest
-from corpus_assets.recipe.recipe import Recipe
+from corpus_assets.models import how_to_get, model_at, model_digest
+from corpus_assets.recipe import Recipe
 from corpus_assets.stages import STAGES
 
 HELD_STAGES = 16  # whose packs stay open: more than the inputs of any one stage
@@ -257,7 +257,7 @@ class Pipeline:
     def delivered(self) -> dict[str, tuple[PinnedFile, ...]]:
         """Return the files of all snapshots, and what was pinned with them."""
         pinned = {name: self.snapshot_files(name).pinned for name in self.recipe.snapshots}
-        return pinned | site_pins(self)
+        return pinned | pins_of_sites(self)
 
     def pins_of(self, paths: Iterable[Path]) -> tuple[PinnedFile, ...]:
         """Files outside the store, for the lock."""

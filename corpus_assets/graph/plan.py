@@ -7,7 +7,7 @@ from catalog.db.rows import SnapshotRow
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import snapshots_of
-from corpus_assets.ingest.snapshot_listing import is_as_pinned, refuse_absent
+from corpus_assets.ingest import is_as_pinned, refuse_absent
 
 CACHED = "cached"
 RUNS = "runs"
@@ -32,7 +32,7 @@ class PlanLine:
         return WAITS if self.waiting else CACHED
 
 
-def plan(pipeline: Pipeline, registry: Registry) -> list[PlanLine]:
+def plan_build(pipeline: Pipeline, registry: Registry) -> list[PlanLine]:
     """One line an asset, in the order of the graph. What a build would refuse before its first task
     is refused here too.
 

@@ -31,13 +31,10 @@ from corpus_assets.core.packs import Contents, fingerprints
 from corpus_assets.core.progress import Progress
 from corpus_assets.core.stage import Stage
 from corpus_assets.core.task import Finished, Task
-from corpus_assets.graph.engine.base import Engine
-from corpus_assets.graph.engine.tries import FailedTask, PartsFailed
+from corpus_assets.graph.engine import Engine, FailedTask, PartsFailed
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.reuse import with_reuse
-from corpus_assets.ingest.site_pins import with_site_files
-from corpus_assets.ingest.snapshot_listing import list_snapshot_files
-from corpus_assets.ingest.snapshots import SnapshotFiles
+from corpus_assets.ingest import SnapshotFiles, list_snapshot_files, with_site_files
 
 TASKS_HELD = 512  # of those handed out last: their results are noted when they come
 

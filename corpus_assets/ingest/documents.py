@@ -30,7 +30,7 @@ from corpus_assets.ingest.extract import (
     ExtractionSettings,
     Extractor,
     PageResult,
-    page_date,
+    find_page_date,
     read_page,
 )
 from corpus_assets.ingest.formats import format_of, read_records
@@ -399,7 +399,7 @@ class _Ingest:
 def _text_of(page: _Page, result: PageResult) -> _Text:
     if result.reason is not None:
         return _Text(Refusal(result.reason, result.detail))
-    published = page_date(page.markup, page.landmarks)
+    published = find_page_date(page.markup, page.landmarks)
     found = _as_text(result.text, page_title(page.html), page_language(page.html), published)
     return replace(found, page_type=result.page_type)
 

@@ -96,7 +96,7 @@ def site_settings(pipeline: IngestPlanner) -> SiteFileSettings:
     return SiteFileSettings(agents=gates.robots.agents)
 
 
-def site_pins(pipeline: IngestPlanner) -> dict[str, tuple[PinnedFile, ...]]:
+def pins_of_sites(pipeline: IngestPlanner) -> dict[str, tuple[PinnedFile, ...]]:
     """Return what was pinned beside the files of snapshots, for the lock."""
     pins: dict[str, tuple[PinnedFile, ...]] = {}
     for snapshot in pipeline.recipe.snapshots:

@@ -11,7 +11,7 @@ from corpus_assets.ingest.records import SourceFile, file_sha256, local_path
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.source_groups import group_files
 
-VERSION = 1
+LISTING_VERSION = 1
 
 
 def list_files(spec: SourceSpec, location: str, snapshot: str) -> list[SourceFile]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from corpus_assets.core.errors import RecipeError, SourceError
 from corpus_assets.core.home import Home
-from corpus_assets.ingest.fetch import host_of, is_remote, shown
+from corpus_assets.ingest.fetch import host_of, is_remote, shown_url
 
 DEMO = "demo://"
 
@@ -32,9 +32,9 @@ class Locations:
     def resolve(self, location: str) -> str:
         """Return a local path or glob pattern; an https:// or s3:// address as it is."""
         if is_demo(location):
-            from corpus_assets.demo.generate import generate  # only the demo needs its maker
+            from corpus_assets.demo import generate_demo  # only the demo needs its maker
 
-            return str(generate(self.home.demo_sources) / location.removeprefix(DEMO))
+            return str(generate_demo(self.home.demo_sources) / location.removeprefix(DEMO))
         if location.startswith("file://"):
             return location.removeprefix("file://")
         if is_remote(location):
@@ -42,7 +42,7 @@ class Locations:
             return location
         if "://" in location:
             raise RecipeError(
-                f"{shown(location)}: only local paths, file://, demo://, https:// and s3:// can be "
+                f"{shown_url(location)}: only local paths, file://, demo://, https:// and s3:// can be "
                 "read"
             )
         return str(self.recipe_folder / Path(location).expanduser())
@@ -62,7 +62,7 @@ class Locations:
         """Return a file or folder that lies on this machine."""
         resolved = self.resolve(location)
         if is_remote(resolved):
-            raise RecipeError(f"{what}: {shown(location)} is not on this machine; copy it here")
+            raise RecipeError(f"{what}: {shown_url(location)} is not on this machine; copy it here")
         if not Path(resolved).exists():
             raise SourceError(f"{what}: no file at {location}; correct the path in the recipe")
         return Path(resolved)
@@ -79,7 +79,9 @@ class Locations:
         for pattern in patterns:
             resolved = self.resolve(pattern)
             if is_remote(resolved):
-                raise RecipeError(f"{what}: {shown(pattern)} is not on this machine; copy it here")
+                raise RecipeError(
+                    f"{what}: {shown_url(pattern)} is not on this machine; copy it here"
+                )
             names = sorted(glob(resolved, recursive=True)) if has_magic(resolved) else [resolved]
             matches = [Path(name) for name in names if Path(name).is_file()]
             if not matches:

@@ -3,7 +3,7 @@
 from fnmatch import fnmatchcase
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.ingest.fetch import Fetcher, pin_file, shown
+from corpus_assets.ingest.fetch import Fetcher, pin_file, shown_url
 from corpus_assets.ingest.formats import format_of, refuse_formats
 from corpus_assets.ingest.records import SourceFile
 
@@ -31,7 +31,7 @@ def list_remote(fetcher: Fetcher, location: str, format: str) -> list[SourceFile
             ]
     if any(sign in location for sign in WILD):
         raise SourceError(
-            f"{shown(location)}: patterns work for folders and s3:// only; name a file"
+            f"{shown_url(location)}: patterns work for folders and s3:// only; name a file"
         )
     name = location.rstrip("/").rpartition("/")[2]
     refuse_formats([name] if is_archive else [])

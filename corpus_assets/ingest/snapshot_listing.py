@@ -16,7 +16,7 @@ from corpus_assets.ingest.crawl import (
     CrawlPlace,
     CrawlSettings,
     OnProgress,
-    choose,
+    choose_files,
     pin_indexes,
     robots_path,
 )
@@ -129,7 +129,7 @@ def _list_crawl(
     if known is not None and known.location == location:
         return known
     with OpenPlace(settings, locations) as place:
-        paths = choose(place.paths(crawl, source.format), number, recipe.seed)
+        paths = choose_files(place.paths(crawl, source.format), number, recipe.seed)
         files = place.pin(paths, tell)
         robots = _robots(place, crawl, paths) if settings.robots else []
         indexes: tuple[Output, ...] = ()

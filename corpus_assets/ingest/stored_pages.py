@@ -11,7 +11,7 @@ from pageblocks.training import StoredPage
 MAX_PAGE_BYTES = 20_000_000
 
 
-def stored_pages(warcs: Iterable[Path]) -> Iterator[StoredPage]:
+def read_stored_pages(warcs: Iterable[Path]) -> Iterator[StoredPage]:
     """Yield the pages of WARC files under their record ids."""
     for warc in warcs:
         with warc.open("rb") as stream:

@@ -10,7 +10,7 @@ from catalog.errors import UnknownName
 from catalog.formats.store import Store
 from catalog.lineage.duck import Row
 from catalog.lineage.tables import Lineage
-from corpus_assets.decontam.verdicts import CUT, DROP, KEEP, NEAR_MISS
+from corpus_assets.decontam import CUT, DROP, KEEP, NEAR_MISS
 from corpus_assets.inspect.document_signals import Answer
 from corpus_assets.inspect.version_columns import PartFiles, VersionColumns
 from corpus_assets.inspect.version_documents import read_documents

@@ -16,12 +16,10 @@ import pyarrow.compute as pc
 
 from catalog.formats.lineage_tables import DROPPING_STAGES
 from corpus_assets.core.decisions import id_keys
-from corpus_assets.ingest.documents import SUPPRESSED
+from corpus_assets.ingest import SUPPRESSED
 from corpus_assets.inspect.version_columns import PartFiles, VersionColumns, draw_order
 from corpus_assets.inspect.version_documents import read_documents, take_rows
-from corpus_assets.select.columns import Columns
-from corpus_assets.select.requirement import requirement
-from corpus_assets.select.rules import column_of
+from corpus_assets.select import Columns, column_of, requirement_of
 
 DECIDED = ("doc_id", "offset", "kept", "stage", "reason", "detail", "failed_rules", "domain",
            "language", "tier")  # fmt: skip
@@ -174,5 +172,7 @@ def _failed(
     signals = list(dict.fromkeys(column_of(rule.signal) for rule in rules))
     values = Columns(take_rows(columns, one.part.signals, [row], signals))
     for rule in rules:
-        asked = requirement(rule, columns.ruling.cutoffs, one.part.domain, one.decision["language"])
+        asked = requirement_of(
+            rule, columns.ruling.cutoffs, one.part.domain, one.decision["language"]
+        )
         yield rule.name, rule.signal, values.column(rule.signal)[0].as_py(), str(asked)

@@ -25,8 +25,7 @@ from catalog.pages import Section, render
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.stage import Scope
-from corpus_assets.ingest.stage import DOCUMENTS
-from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.ingest import DOCUMENTS, Suppressions
 from corpus_assets.session import Session, open_home, reopen_session
 from corpus_assets.stages import STAGES
 

@@ -13,16 +13,20 @@ from catalog.lineage.lookups import records_of
 from catalog.lineage.tables import Lineage
 from corpus_assets.inspect.version_columns import PartFiles, Ruling, VersionColumns
 from corpus_assets.inspect.version_documents import read_documents, take_rows
-from corpus_assets.select.columns import (
+from corpus_assets.select import (
     SOURCE_TIER,
     TIE_KEY,
     Columns,
+    column_of,
+    cutoff_for,
+    is_label_type,
+    leaf_columns,
+    requirement_of,
     resolved,
+    tier_cutoff,
     with_source,
     with_tie_keys,
 )
-from corpus_assets.select.requirement import requirement
-from corpus_assets.select.rules import column_of, cutoff_for, is_label_type, leaves, tier_cutoff
 
 Answer = dict[str, Any]
 
@@ -94,7 +98,7 @@ def _decision(
 def _rows(
     columns: VersionColumns, own: pa.Table, part: PartFiles, language: str | None
 ) -> list[Answer]:
-    kinds = leaves({field.name: field.type for field in own.schema})
+    kinds = leaf_columns({field.name: field.type for field in own.schema})
     names = [name for name in kinds if name not in ("domain", SOURCE_TIER, TIE_KEY)]
     numbers = [name for name in names if not is_label_type(kinds[name])]
     ranks = _percentiles(columns, own, part, numbers)
@@ -108,7 +112,7 @@ def _rows(
                 continue
             asked = None
             if one.concerns(rule, ruling.settings, ruling.cutoffs)[0]:
-                asked = requirement(rule, ruling.cutoffs, part.domain, language)
+                asked = requirement_of(rule, ruling.cutoffs, part.domain, language)
             said: Answer = {"rule": rule.name, "applies": asked is not None}
             if asked is not None:
                 said |= {

@@ -9,12 +9,10 @@ from catalog.db.rows import VersionRow
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store
-from corpus_assets.recipe.load import changed_recipe
-from corpus_assets.recipe.recipe import Recipe
+from corpus_assets.recipe import Recipe, changed_recipe
 from corpus_assets.session import open_home, open_session
-from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
-from corpus_assets.versions.published import load_published_recipe, published_manifest
-from corpus_assets.versions.version import make_groups
+from corpus_assets.shards import MixedGroup, MixtureSettings
+from corpus_assets.versions import load_published_recipe, published_manifest, shard_groups
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ def mix_source(home: Home, name: str, overrides: Mapping[str, Any]) -> MixSource
     with open_session(name, home, overrides=overrides) as session:
         recipe = session.pipeline.recipe
         try:
-            groups = recipe.mixed_groups(make_groups(session.pipeline))
+            groups = recipe.mixed_groups(shard_groups(session.pipeline))
         except MissingInput as error:
             row = _newest(registry, recipe)
             if row is None:

@@ -7,22 +7,27 @@ from catalog.formats.names import check_name
 from corpus_assets.core.errors import CorpusError, MissingInput, RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, open_store
-from corpus_assets.graph.leases import collecting
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.crawl import CrawlPlace, CrawlSettings, choose
-from corpus_assets.ingest.entry import SourceEntry
-from corpus_assets.ingest.locations import Locations
-from corpus_assets.ingest.snapshot_listing import OpenPlace
-from corpus_assets.ingest.snapshots import forget_snapshot_files
-from corpus_assets.recipe.load import find_recipe, load_recipe, parse_recipe
-from corpus_assets.recipe.recipe import Recipe
-from corpus_assets.recipe.snapshots import (
+from corpus_assets.graph import Pipeline, collecting
+from corpus_assets.ingest import (
+    CrawlPlace,
+    CrawlSettings,
+    Locations,
+    OpenPlace,
+    SourceEntry,
+    choose_files,
+    forget_snapshot_files,
+)
+from corpus_assets.recipe import (
     AddedSnapshot,
+    Recipe,
     add_snapshot,
+    find_recipe,
     load_added,
     load_entries,
+    load_recipe,
     load_with_added,
     merge_added,
+    parse_recipe,
     remove_snapshot,
 )
 from corpus_assets.session import open_home
@@ -117,7 +122,7 @@ def discover(
                 tell(problem)
                 continue
             paths = place.paths(crawl, source.format)
-            taken = choose(paths, settings.number_of_files(crawl), book.recipe.seed)
+            taken = choose_files(paths, settings.number_of_files(crawl), book.recipe.seed)
             size = sum(file.size for file in place.pin(taken)) if sizes else None
             found.append(NewCrawl(source.name, crawl, len(paths), len(taken), size))
     return found

@@ -11,14 +11,19 @@ from corpus_assets.core import files
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.store import Output, Store
 from corpus_assets.core.task import read_table
-from corpus_assets.graph.run import AssetReport, pin_snapshot, run_stage, snapshots_of
+from corpus_assets.graph import AssetReport, pin_snapshot, run_stage, snapshots_of
 from corpus_assets.session import Session, build_lease
-from corpus_assets.tokenizer.audit import Passage, Subject, measure
-from corpus_assets.tokenizer.sample import rows_of
-from corpus_assets.tokenizer.scripts import own_scripts
-from corpus_assets.tokenizer.settings import MIN_SCRIPT_SHARE, TokenizerSettings
-from corpus_assets.tokenizer.stage import SAMPLE
-from corpus_assets.tokenizer.train import train_tokenizer
+from corpus_assets.tokenizer import (
+    MIN_SCRIPT_SHARE,
+    SAMPLE,
+    Passage,
+    Subject,
+    TokenizerSettings,
+    measure_tokenizer,
+    own_scripts,
+    rows_of,
+    train_tokenizer,
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class _Sample:
         return (text for text, *_ in self.rows())
 
 
-def sweep(session: Session, sizes: Sequence[int], model: Model) -> list[Mapping[str, Any]]:
+def sweep_sizes(session: Session, sizes: Sequence[int], model: Model) -> list[Mapping[str, Any]]:
     """Train a tokenizer of each size on the same sample; what is missing of it is built first.
 
     A tokenizer that a lock pins does not matter here.
@@ -82,7 +87,7 @@ def sweep(session: Session, sizes: Sequence[int], model: Model) -> list[Mapping[
         subject = Subject(
             train_tokenizer(training, settings, scripts), special["eod"], special["pad"]
         )
-        found = measure(subject, (Passage(*row) for row in held_out.rows()))
+        found = measure_tokenizer(subject, (Passage(*row) for row in held_out.rows()))
         rows.append(
             {
                 "vocab_size": settings.max_ids,

@@ -17,14 +17,19 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.sample import Sample
 from corpus_assets.core.store import Store, load_result, read_checked
-from corpus_assets.recipe.recipe import Recipe
-from corpus_assets.scrub.settings import ScrubSettings
+from corpus_assets.recipe import Recipe
+from corpus_assets.scrub import ScrubSettings
 from corpus_assets.session import open_home
-from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
-from corpus_assets.tokenizer.audit import Passage, Training, audit, judged
-from corpus_assets.tokenizer.sample import rows_of
-from corpus_assets.tokenizer.settings import AuditSettings
-from corpus_assets.versions.published import load_published_recipe, published_manifest
+from corpus_assets.shards import END_OF_DOCUMENT, PAD
+from corpus_assets.tokenizer import (
+    AuditSettings,
+    Passage,
+    TrainingFacts,
+    audit_tokenizer,
+    judged,
+    rows_of,
+)
+from corpus_assets.versions import load_published_recipe, published_manifest
 
 FILE_CHARS = 20_000_000
 """Characters read of one file of texts."""
@@ -45,14 +50,16 @@ class AuditSubject:
     pad_token: str
     texts: tuple[Passage, ...] = ()
     note: str | None = None  # what is to be known of the texts
-    training: Training | None = None  # where the sample of a version is there
+    training: TrainingFacts | None = None  # where the sample of a version is there
     settings: AuditSettings = field(default_factory=AuditSettings)
     scrub: ScrubSettings = field(default_factory=ScrubSettings)
     domains: frozenset[str] = frozenset({"web"})
 
     def audit(self, passages: Iterable[Passage], one_token: Sequence[str] = ()) -> dict[str, Any]:
         """Return the audit, judged by the version's recipe; the strings must be one token too."""
-        report = audit(self.content, passages, self.eod_token, self.pad_token, self.training)
+        report = audit_tokenizer(
+            self.content, passages, self.eod_token, self.pad_token, self.training
+        )
         asked = {"one_token": (*self.settings.one_token, *one_token)}
         settings = self.settings.model_copy(update=asked)
         return judged(report, self.content, settings, self.scrub, self.domains)
@@ -193,7 +200,9 @@ class _TrainingTexts:
         return (text for text, *_ in rows_of(tables, held_out=False))
 
 
-def _training_of(store: Store, registry: Registry, recipe: Recipe, sha256: str) -> Training | None:
+def _training_of(
+    store: Store, registry: Registry, recipe: Recipe, sha256: str
+) -> TrainingFacts | None:
     """Find what a version's tokenizer was trained on; None where it is not in the store."""
     made = _made(registry, sha256)
     result = load_result(store, made.stage, made.fingerprint) if made else None
@@ -201,7 +210,9 @@ def _training_of(store: Store, registry: Registry, recipe: Recipe, sha256: str) 
     if recipe.tokenizer.train is None or result is None or not files:
         return None
     scripts = result.notes["audit"]["scripts"]
-    return Training(_TrainingTexts(store, files), scripts, recipe.tokenizer.train.max_token_chars)
+    return TrainingFacts(
+        _TrainingTexts(store, files), scripts, recipe.tokenizer.train.max_token_chars
+    )
 
 
 def _stored_documents(store: Store, registry: Registry, version: str) -> Iterator[Passage]:

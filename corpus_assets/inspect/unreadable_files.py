@@ -2,9 +2,9 @@
 
 from corpus_assets.core.home import Home
 from corpus_assets.core.stage import Scope
-from corpus_assets.ingest.snapshots import load_snapshot_files
+from corpus_assets.ingest import load_snapshot_files
 from corpus_assets.inspect.snapshots import Book
-from corpus_assets.recipe.skipped_files import load_skipped, save_skipped
+from corpus_assets.recipe import load_skipped, save_skipped
 from corpus_assets.session import open_home
 from corpus_assets.stages import STAGES
 

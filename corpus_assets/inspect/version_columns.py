@@ -24,16 +24,21 @@ from corpus_assets.core.errors import CorpusError, CorruptArtifact, MissingInput
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest
 from corpus_assets.core.store import Store, open_store, read_output
-from corpus_assets.ingest.suppressions import Suppressions
-from corpus_assets.recipe.recipe import Recipe
-from corpus_assets.select.columns import with_source, with_tie_keys
-from corpus_assets.select.rules import SelectionSettings
-from corpus_assets.select.selection import Cutoffs, parse_cutoffs, resolve_cutoffs
-from corpus_assets.versions.published import load_published_recipe, published_pins
+from corpus_assets.ingest import Suppressions
+from corpus_assets.recipe import Recipe
+from corpus_assets.select import (
+    Cutoffs,
+    SelectionSettings,
+    parse_cutoffs,
+    resolve_cutoffs,
+    with_source,
+    with_tie_keys,
+)
+from corpus_assets.versions import load_published_recipe, published_pins
 from textkernels.hashing import GOLDEN, mix_all
 
 if TYPE_CHECKING:
-    from corpus_assets.graph.pipeline import Pipeline
+    from corpus_assets.graph import Pipeline
 
 BATCH_ROWS = 1 << 20
 

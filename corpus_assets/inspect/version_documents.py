@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core.errors import CorruptArtifact
-from corpus_assets.ingest.purge import covered_records
+from corpus_assets.ingest import covered_records
 from corpus_assets.inspect.version_columns import PartFiles, VersionColumns
 
 KEYS = ["doc_id", "offset", "url_key", "host", "title", "text_id", "derived_from", "sketch"]

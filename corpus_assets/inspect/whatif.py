@@ -28,8 +28,7 @@ from corpus_assets.inspect.version_columns import (
     draw_order,
 )
 from corpus_assets.inspect.whatif_tokens import PromotedCopies, ids_and_tokens
-from corpus_assets.select.columns import Columns, Mask, first_failures, rule_cutoff
-from corpus_assets.select.rules import Rule
+from corpus_assets.select import Columns, Mask, Rule, first_failures, rule_cutoff
 
 KEPT = "kept"
 UNKNOWN = "unknown"

@@ -16,9 +16,7 @@ from corpus_assets.inspect.whatif import (
     RuleEffect,
     Sampled,
 )
-from corpus_assets.select.requirement import requirement
-from corpus_assets.select.rules import SelectionSettings
-from corpus_assets.select.selection import plain_cutoffs
+from corpus_assets.select import SelectionSettings, plain_cutoffs, requirement_of
 
 Answer = dict[str, Any]
 
@@ -234,7 +232,7 @@ def _described(columns: VersionColumns, ruling: Ruling, one: Sampled, with_text:
         "rule": one.rule,
         "signal": one.signal,
         "value": one.value,
-        "asks": str(requirement(rule, ruling.cutoffs, one.part.domain, language)),
+        "asks": str(requirement_of(rule, ruling.cutoffs, one.part.domain, language)),
         "suppressed": page.suppressed,
     }
     if with_text:

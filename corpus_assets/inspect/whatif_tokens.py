@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from corpus_assets.core.decisions import id_keys
 from corpus_assets.inspect.version_columns import Keys, PartFiles, VersionColumns
-from corpus_assets.select.columns import Mask
+from corpus_assets.select import Mask
 
 Counts = npt.NDArray[np.int64]
 

@@ -34,11 +34,11 @@ from textkernels.compiled import kernel
 SIGMOID_STEPS, SIGMOID_END = 512, 8  # fastText looks logistics up in a table of this size
 
 
-Engine = Literal["kernels", "fasttext"]
+LabelEngine = Literal["kernels", "fasttext"]
 AnyModel: TypeAlias = FastTextModel | LibraryModel
 
 
-def open_model(path: Path, engine: Engine) -> AnyModel:
+def open_model(path: Path, engine: LabelEngine) -> AnyModel:
     """Return the model of a file, for our kernels or as fastText has it."""
     return load_model(path) if engine == "kernels" else load_library_model(path)
 

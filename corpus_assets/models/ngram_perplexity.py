@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from corpus_assets.models.ngram_file import NgramModel
 from corpus_assets.models.ngram_score import Doubles, divergences, score_texts, unit_ids
-from corpus_assets.models.ngram_units import fold, split_units, unit_kinds
+from corpus_assets.models.ngram_units import fold_units, split_units, unit_kinds
 from corpus_assets.text.exact_math import exps10
 from corpus_assets.text.split import Ints, hash_spans
 
@@ -14,7 +14,7 @@ MAX_LOG = 12.0  # unreadable text has a perplexity of a million million, and not
 
 def perplexities(model: NgramModel, texts: pa.LargeStringArray) -> Doubles:
     """float64[n]: `models.ngram_score` over some texts; NaN where there is nothing to score."""
-    data, offsets = fold(texts)
+    data, offsets = fold_units(texts)
     spans, rows = split_units(data, offsets, unit_kinds())
     ids = unit_ids(spans, hash_spans(data, spans), model.vocabulary, model.places)
     logs = score_texts(
@@ -42,7 +42,7 @@ def perplexity_of(logs: Doubles, lengths: Ints) -> Doubles:
 def divergences_of(model: NgramModel, texts: pa.LargeStringArray) -> Doubles:
     """float64[n]: how far the words of each text are from those of the training texts, in nats;
     NaN where there is no word."""
-    data, offsets = fold(texts)
+    data, offsets = fold_units(texts)
     spans, rows = split_units(data, offsets, unit_kinds())
     ids = unit_ids(spans, hash_spans(data, spans), model.vocabulary, model.places)
     found = divergences(ids, rows, model.log_shares)

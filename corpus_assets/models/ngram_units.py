@@ -7,7 +7,7 @@
 * where a line with units ends there is one empty unit, the boundary, and one at the text's end.
 
 So no language needs a tokenizer of its own, and every text has a finite number of known units.
-Layout and positions are those of `text.split`. Text is folded before (`fold`): small letters,
+Layout and positions are those of `text.split`. Text is folded before (`fold_units`): small letters,
 every ASCII digit 0, as CCNet does before it scores (Wenzek et al. 2020).
 """
 
@@ -48,7 +48,7 @@ def unit_kinds() -> npt.NDArray[np.uint8]:
     return kinds
 
 
-def fold(texts: pa.LargeStringArray) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+def fold_units(texts: pa.LargeStringArray) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Return `data` and `offsets` of the texts in small letters with every ASCII digit 0."""
     lowered = pc.utf8_lower(texts)
     _, offsets, data = lowered.buffers()

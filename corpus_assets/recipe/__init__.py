@@ -1,10 +1,55 @@
 """Recipes: the settings of all rooms put together, read and checked."""
 
+from typing import TYPE_CHECKING
+
+from catalog.doors import lazy_exports
+
+if TYPE_CHECKING:
+    from corpus_assets.recipe.evidence import LEARNING_RATES, ComparisonRule, EvidenceSettings, Runs
+    from corpus_assets.recipe.load import (
+        changed_recipe,
+        find_recipe,
+        load_recipe,
+        parse_recipe,
+        shipped_file,
+    )
+    from corpus_assets.recipe.operations import DriftBounds, TakedownSettings
+    from corpus_assets.recipe.recipe import Recipe
+    from corpus_assets.recipe.skipped_files import load_skipped, save_skipped
+    from corpus_assets.recipe.snapshots import (
+        AddedSnapshot,
+        add_snapshot,
+        load_added,
+        load_entries,
+        load_with_added,
+        merge_added,
+        remove_snapshot,
+        undo_add,
+    )
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
+
 __all__ = [
-    "evidence",
-    "load",
-    "operations",
-    "recipe",
-    "skipped_files",
-    "snapshots",
+    "LEARNING_RATES",
+    "AddedSnapshot",
+    "ComparisonRule",
+    "DriftBounds",
+    "EvidenceSettings",
+    "Recipe",
+    "Runs",
+    "TakedownSettings",
+    "add_snapshot",
+    "changed_recipe",
+    "find_recipe",
+    "load_added",
+    "load_entries",
+    "load_recipe",
+    "load_skipped",
+    "load_with_added",
+    "merge_added",
+    "parse_recipe",
+    "remove_snapshot",
+    "save_skipped",
+    "shipped_file",
+    "undo_add",
 ]

@@ -17,8 +17,7 @@ from pydantic_core import ErrorDetails
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings
 from corpus_assets.recipe.recipe import ALL, USE_FALLBACKS, Recipe
-from corpus_assets.select.groups import check_columns
-from corpus_assets.select.tables import read_language_tables
+from corpus_assets.select import check_columns, read_language_tables
 
 
 class _OneOfEachKey:

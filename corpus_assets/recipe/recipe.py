@@ -10,37 +10,36 @@ from typing import Any, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from catalog.figures import counted
-from corpus_assets.clean.clean_text import CleanTextSettings
+from corpus_assets.clean import CleanTextSettings
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Name, Settings, digest, is_absent
 from corpus_assets.core.model_choice import Model, ModelChoice
-from corpus_assets.decontam.contamination import ContaminationSettings
-from corpus_assets.decontam.eval_suites import EvalSuite
-from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
-from corpus_assets.ingest.documents import IngestSettings
-from corpus_assets.ingest.entry import SourceEntry
-from corpus_assets.ingest.gates import Categories
+from corpus_assets.decontam import ContaminationSettings, EvalSuite
+from corpus_assets.dedup import ClusterSettings, SignatureSettings
+from corpus_assets.ingest import Categories, IngestSettings, SourceEntry
 from corpus_assets.recipe.evidence import EvidenceSettings
 from corpus_assets.recipe.operations import (
     DriftSettings,
     GateSettings,
     TakedownSettings,
 )
-from corpus_assets.select.groups import GroupBy, values_of
-from corpus_assets.select.rules import SINGLE_TIER, Bounds, SelectionSettings
-from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
-from corpus_assets.shards.settings import NARROW_IDS, PackSettings
-from corpus_assets.signals.base import SignalFamily
-from corpus_assets.signals.classifier import Name as ClassifierName
-from corpus_assets.signals.embedding_score import EmbeddingScore
-from corpus_assets.signals.imported import Imported
-from corpus_assets.signals.page_notes import PageNotes
-from corpus_assets.signals.perplexity import ModelName
-from corpus_assets.signals.source_labels import SourceLabels
-from corpus_assets.signals.stages.classifier_settings import ClassifierEntry, check_classifiers
-from corpus_assets.signals.stages.perplexity_training import PerplexityModelEntry, check_models
-from corpus_assets.signals.stages.settings import SignalSettings
-from corpus_assets.tokenizer.settings import TokenizerEntry
+from corpus_assets.select import SINGLE_TIER, Bounds, GroupBy, SelectionSettings, group_values
+from corpus_assets.shards import NARROW_IDS, MixedGroup, MixtureSettings, PackSettings
+from corpus_assets.signals import (
+    ClassifierEntry,
+    EmbeddingScore,
+    Imported,
+    ModelName,
+    PageNotes,
+    PerplexityModelEntry,
+    SignalFamily,
+    SignalSettings,
+    SourceLabels,
+    check_classifiers,
+    check_models,
+)
+from corpus_assets.signals import Name as ClassifierName
+from corpus_assets.tokenizer import TokenizerEntry
 from corpus_loader.manifest import Group
 
 DroppingAsset = Literal["documents", "selection", "clusters", "contamination", "clean_text"]
@@ -222,7 +221,7 @@ class Recipe(Settings):
             )
         self.mixture.check_domains(domains)
         self.mixture.check_axis("source", [source.name for source in self.sources])
-        self.mixture.check_labels(values_of(self.shards.group_by))
+        self.mixture.check_labels(group_values(self.shards.group_by))
         self.mixture.check_held_back(bool(self.training_benchmarks))
         scoring = [need for family in self.scoring_families() for need in family.needs()]
         check_classifiers(self.classifiers, scoring, names)

@@ -69,7 +69,7 @@ def scrub_settings(context: TaskContext) -> ScrubSettings:
     return ScrubSettings.model_validate(context.task.settings["clean_text"]["scrub"])
 
 
-def recognizers(context: TaskContext) -> list[Recognizer]:
+def task_recognizers(context: TaskContext) -> list[Recognizer]:
     """Return the recognizers of the task that is running."""
     settings = scrub_settings(context)
     return [_loaded(entry.model_dump_json())[0] for entry in settings.recognizers]
@@ -82,7 +82,7 @@ def scrubbed_sample(
     settings = scrub_settings(context)
     domains = [context.task.settings["domain"]] * len(languages)
     batch = TextBatch.from_arrow(texts)
-    found = personal_data(batch, domains, languages, settings, recognizers(context))
+    found = personal_data(batch, domains, languages, settings, task_recognizers(context))
     out: list[str] = batch.texts.to_pylist()
     for row, findings in found.items():
         out[row] = replaced(out[row], findings, settings)

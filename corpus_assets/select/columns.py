@@ -29,7 +29,7 @@ from corpus_assets.select.rules import (
     Weigh,
     cutoff_for,
     cutoff_key,
-    leaves,
+    leaf_columns,
     tier_cutoff,
     upper_cutoff,
 )
@@ -106,9 +106,9 @@ class Columns:
     def column(self, name: str) -> pa.Array:
         """Return a column, or a member of one that is a struct (`a.b`)."""
         known = {field.name: field.type for field in self._table.schema}
-        if name not in leaves(known):
+        if name not in leaf_columns(known):
             raise RecipeError(
-                f"selection: no signal is named {name!r}; computed are {', '.join(leaves(known))}"
+                f"selection: no signal is named {name!r}; computed are {', '.join(leaf_columns(known))}"
             )
         top, *members = name.split(".")
         column = self._table.column(top).combine_chunks()

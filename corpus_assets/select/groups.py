@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Name
 from corpus_assets.select.columns import Columns
-from corpus_assets.select.rules import is_label_type, leaves
+from corpus_assets.select.rules import is_label_type, leaf_columns
 from corpus_loader.manifest import join_labels
 
 OTHER = "other"
@@ -45,14 +45,14 @@ GroupBy = Annotated[dict[str, Values], AfterValidator(_makes_sense)]
 """Column -> its values with groups of their own: a list of labels, or value -> labels."""
 
 
-def values_of(group_by: Mapping[str, Values]) -> dict[str, tuple[str, ...]]:
+def group_values(group_by: Mapping[str, Values]) -> dict[str, tuple[str, ...]]:
     """Return the values that each axis divides groups by."""
     return {axis: (*stated, OTHER) for axis, stated in group_by.items()}
 
 
 def check_columns(group_by: Mapping[str, Values], columns: Mapping[str, pa.DataType]) -> None:
     """Refuse columns that no signal family gives, and numbers."""
-    labels = sorted(name for name, kind in leaves(columns).items() if is_label_type(kind))
+    labels = sorted(name for name, kind in leaf_columns(columns).items() if is_label_type(kind))
     for axis in group_by:
         if axis not in labels:
             raise RecipeError(

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from corpus_assets.select.columns import Mask
 from corpus_assets.select.rules import ANY, SelectionSettings
 
-NOTE = "language_losses"
+LOSSES_NOTE = "language_losses"
 RULES = "rules"
 MAX_LANGUAGE_LOSS = 0.5  # of a language: from there on one rule drops too many of its documents
 MIN_DOCUMENTS = 20
@@ -66,7 +66,7 @@ def rule_counts(chosen: pa.Table) -> dict[str, dict[str, int]]:
     }
 
 
-def summed(losses: Iterable[Losses]) -> Losses:
+def summed_losses(losses: Iterable[Losses]) -> Losses:
     """Add up the losses of parts."""
     out: dict[str, Counter[str]] = {}
     for part in losses:
@@ -75,7 +75,7 @@ def summed(losses: Iterable[Losses]) -> Losses:
     return out
 
 
-def losses_message(losses: Losses, bound: float = MAX_LANGUAGE_LOSS) -> tuple[bool, str]:
+def rule_losses_message(losses: Losses, bound: float = MAX_LANGUAGE_LOSS) -> tuple[bool, str]:
     """Whether every rule leaves enough of each language, and a sentence about it."""
     hit = sorted(
         (-n / of, name, rule, of)

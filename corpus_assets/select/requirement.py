@@ -38,7 +38,7 @@ class Requirement:
         return ", ".join(ends) + (f" (cutoff {self.cutoff}{lot})" if self.cutoff else "")
 
 
-def requirement(
+def requirement_of(
     rule: Rule, cutoffs: ResolvedCutoffs, domain: str | None, language: str | None
 ) -> Requirement | None:
     """None where the rule is not about documents of such a domain and language; whether it is about

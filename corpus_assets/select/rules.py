@@ -404,7 +404,7 @@ class SelectionSettings(Settings):
 
     def check(self, columns: Mapping[str, pa.DataType]) -> None:
         """Refuse rules about signals that the recipe's families do not compute."""
-        columns = leaves(columns)
+        columns = leaf_columns(columns)
         for signal, key, kind in self._uses():
             if signal not in columns:
                 raise RecipeError(
@@ -449,12 +449,12 @@ def column_of(signal: str) -> str:
     return signal.partition(".")[0]
 
 
-def leaves(columns: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+def leaf_columns(columns: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
     """Return columns with the members of structs in their place, by dotted names."""
     out: dict[str, pa.DataType] = {}
     for name, kind in columns.items():
         if pa.types.is_struct(kind):
-            out |= leaves({f"{name}.{member.name}": member.type for member in kind})
+            out |= leaf_columns({f"{name}.{member.name}": member.type for member in kind})
         else:
             out[name] = kind
     return out

@@ -40,7 +40,7 @@ class Gap:
         return f"{self.cutoff.removeprefix('max:')}{of}: {what}"
 
 
-def gaps(parts: Iterable[Noted]) -> list[Gap]:
+def share_gaps(parts: Iterable[Noted]) -> list[Gap]:
     """Return every share of some parts taken together, the farthest from what was asked first.
 
     Chance is that of drawing so many documents from those that the cut was resolved on.

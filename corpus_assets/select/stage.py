@@ -25,7 +25,7 @@ from corpus_assets.select.columns import (
     with_tie_keys,
 )
 from corpus_assets.select.groups import GroupBy, group_labels
-from corpus_assets.select.losses import NOTE, RULES, language_losses, rule_counts
+from corpus_assets.select.losses import LOSSES_NOTE, RULES, language_losses, rule_counts
 from corpus_assets.select.planner import SelectPlanner
 from corpus_assets.select.rules import Rule, SelectionSettings
 from corpus_assets.select.selection import (
@@ -223,7 +223,7 @@ def run_selection(context: TaskContext) -> None:
         for rule in settings.rules
         if rule.where is not None
     }
-    context.notes[NOTE] = language_losses(chosen, settings, about)
+    context.notes[LOSSES_NOTE] = language_losses(chosen, settings, about)
     context.notes[RULES] = rule_counts(chosen)
     if settings.asks_for_shares:
         context.notes[SHARES] = dropped_shares(columns, settings, cutoffs)

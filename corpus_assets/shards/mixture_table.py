@@ -29,7 +29,7 @@ class Mix:
     block_samples_for_all: int  # a block in which every group has a sample
 
 
-def mixture_table(groups: Sequence[MixedGroup], phases: Sequence[Phase]) -> list[dict[str, Any]]:
+def mixture_rows(groups: Sequence[MixedGroup], phases: Sequence[Phase]) -> list[dict[str, Any]]:
     """Return one row a group, for display: what is there, what the run draws, and how often."""
     draws = {
         group.id: Fraction(sum(phase.blocks * phase.counts.get(group.id, 0) for phase in phases))
@@ -80,7 +80,7 @@ def mix_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
     )
 
 
-def gathered(rows: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
+def gathered_rows(rows: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
     """Rows of `mix_of`, those of one domain, or one tier, source or label of it as one row."""
     if by == "group":
         return list(rows)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings
-from corpus_assets.shards.mixture_table import gathered, mix_of
+from corpus_assets.shards.mixture_table import gathered_rows, mix_of
 
 TOKENS_PER_PARAM: Mapping[str, float] = {"chinchilla": 20.0, "overtrain": 1875.0}
 FLOPS_PER_PARAM_AND_TOKEN = 6
@@ -52,7 +52,7 @@ def plan_tokens(
     `fresh_tokens` how many new ones would do, each of them repeated as often as allowed.
     """
     mix = mix_of(groups, settings.model_copy(update={"run_tokens": demand.tokens}), seq_len)
-    rows = [_row(row) for row in gathered(mix.rows, by)]
+    rows = [_row(row) for row in gathered_rows(mix.rows, by)]
     missing = sum(row["missing_tokens"] for row in rows)
     there = sum(row["tokens"] for row in rows)
     return {

@@ -4,40 +4,97 @@ Every class derived from `SignalFamily` in a module here or in `published` is a 
 is its name in recipes. A new file needs no line anywhere else.
 """
 
-from importlib import import_module
-from inspect import isabstract, isclass
-from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
-from corpus_assets.signals import published
-from corpus_assets.signals.base import SignalFamily
-from corpus_assets.signals.text_step import TextStep
+from catalog.doors import lazy_exports
 
-
-def _find_families() -> dict[str, type[SignalFamily]]:
-    """Families by name, in the order of their names."""
-    found: dict[str, type[SignalFamily]] = {}
-    here = iter_modules(__path__, f"{__name__}.")
-    for module in (*here, *iter_modules(published.__path__, f"{published.__name__}.")):
-        for item in vars(import_module(module.name)).values():
-            if not isclass(item) or item.__module__ != module.name:
-                continue
-            if issubclass(item, SignalFamily) and not isabstract(item):
-                found[item.model_fields["family"].default] = item
-    return dict(sorted(found.items()))
-
-
-FAMILIES = _find_families()
+if TYPE_CHECKING:
+    from corpus_assets.signals.annotations import read_annotations
+    from corpus_assets.signals.base import SignalFamily
+    from corpus_assets.signals.classifier import Classifier, Label, Name
+    from corpus_assets.signals.embedding_score import EmbeddingScore
+    from corpus_assets.signals.imported import (
+        Imported,
+        keep_import,
+        kind_of,
+        redact_imports,
+        sorted_table,
+        stored_imports,
+    )
+    from corpus_assets.signals.page_notes import PageNotes
+    from corpus_assets.signals.perplexity import ModelName
+    from corpus_assets.signals.sentences import SentenceCut, score_sentences, sentences_of
+    from corpus_assets.signals.source_labels import SourceLabels
+    from corpus_assets.signals.stages import (
+        CLASSIFIER_SAMPLE,
+        CLASSIFIERS,
+        IMPORTED,
+        MODEL,
+        PERPLEXITY_MODEL,
+        PERPLEXITY_MODELS,
+        SCORE_RANKS,
+        SCORE_SAMPLE,
+        SIGNALS,
+        ClassifierEntry,
+        Comparison,
+        PerplexityModelEntry,
+        SignalSettings,
+        SignalsRecipe,
+        check_classifiers,
+        check_models,
+        compare_with_fasttext,
+        installed_folders,
+        model_files,
+        models_of_signals,
+        outside_classifiers,
+        outside_files,
+        outside_models,
+    )
+    from corpus_assets.signals.text_step import TextStep
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
+    "CLASSIFIERS",
+    "CLASSIFIER_SAMPLE",
+    "IMPORTED",
+    "MODEL",
+    "PERPLEXITY_MODEL",
+    "PERPLEXITY_MODELS",
+    "SCORE_RANKS",
+    "SCORE_SAMPLE",
+    "SIGNALS",
+    "Classifier",
+    "ClassifierEntry",
+    "Comparison",
+    "EmbeddingScore",
+    "Imported",
+    "Label",
+    "ModelName",
+    "Name",
+    "PageNotes",
+    "PerplexityModelEntry",
+    "SentenceCut",
+    "SignalFamily",
+    "SignalSettings",
+    "SignalsRecipe",
+    "SourceLabels",
     "TextStep",
-    "annotations",
-    "base",
-    "classifier",
-    "embedding_score",
-    "imported",
-    "page_notes",
-    "perplexity",
-    "sentences",
-    "source_labels",
-    "stages",
+    "check_classifiers",
+    "check_models",
+    "compare_with_fasttext",
+    "installed_folders",
+    "keep_import",
+    "kind_of",
+    "model_files",
+    "models_of_signals",
+    "outside_classifiers",
+    "outside_files",
+    "outside_models",
+    "read_annotations",
+    "redact_imports",
+    "score_sentences",
+    "sentences_of",
+    "sorted_table",
+    "stored_imports",
 ]

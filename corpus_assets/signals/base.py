@@ -15,15 +15,12 @@ import pyarrow as pa
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings
-from corpus_assets.core.lock import FOLDER
-from corpus_assets.models.fasttext_labels import Engine
-from corpus_assets.models.fasttext_library import LIBRARY
+from corpus_assets.models import LIBRARY, LabelEngine
 from corpus_assets.text.batch import Spans, TextBatch
 from corpus_assets.text.segment import DEFINITION
 
 __all__ = [
     "FILE",
-    "FOLDER",
     "CountsWords",
     "ScoredByFastText",
     "SignalFamily",
@@ -105,13 +102,13 @@ class CountsWords(SignalFamily):
 class ScoredByFastText(SignalFamily):
     """A family with the scores of a fastText model, by the engine that the recipe says for all."""
 
-    _engine: Engine = "kernels"
+    _engine: LabelEngine = "kernels"
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> LabelEngine:
         return self._engine
 
-    def with_engine(self, engine: Engine) -> Self:
+    def with_engine(self, engine: LabelEngine) -> Self:
         family = self.model_copy()
         family._engine = engine
         return family

@@ -11,8 +11,7 @@ from pydantic import Field, StringConstraints
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings
-from corpus_assets.models.fasttext_file import LABEL, Floats
-from corpus_assets.models.fasttext_labels import identify, label_scores, open_model
+from corpus_assets.models import LABEL, Floats, identify, label_scores, open_model
 from corpus_assets.signals.base import (
     ScoredByFastText,
     SignalFamily,

@@ -18,8 +18,9 @@ import pyarrow as pa
 from pydantic import Field
 
 from corpus_assets.core.errors import ModelError
+from corpus_assets.core.lock import FOLDER
 from corpus_assets.core.model_choice import Model
-from corpus_assets.signals.base import FOLDER, SignalFamily, TextBatch, model_path
+from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
 from corpus_assets.signals.classifier import Name
 from corpus_assets.text.blank_texts import blank_texts
 

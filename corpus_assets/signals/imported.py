@@ -2,7 +2,7 @@
 
 `corpus signals import` turns a file into an import: an Arrow file of the store, sorted by a hash of
 its keys, which a task maps into memory and searches. A recipe names it by the digest that it had
-when it was imported. A takedown takes rows out of it (`redact`): these rows could only speak of
+when it was imported. A takedown takes rows out of it (`redact_imports`): these rows could only speak of
 what was taken down, so the digest stays the import's name, and what lies there now has one of its
 own beside it (ADR 33).
 """
@@ -33,7 +33,7 @@ from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
 IMPORT = "import:"
 """Begins the names in `SignalFamily.needs` that are imports: `import:SHA256`."""
 KEY, HASH, ROW = "_key", "_hash", "_row"  # no signal begins like these
-FOLDER = "imports"
+IMPORTS_FOLDER = "imports"
 
 KeyKind = Literal["url", "text_id", "doc_id"]
 COLUMN_OF: Mapping[str, str] = {"url": "url_key", "text_id": "text_id", "doc_id": "doc_id"}
@@ -213,7 +213,7 @@ class Import:
 
     @property
     def path(self) -> str:
-        return f"{FOLDER}/{self.now}.arrow"
+        return f"{IMPORTS_FOLDER}/{self.now}.arrow"
 
 
 Covers = Callable[[str, pa.Array], npt.NDArray[np.bool_]]
@@ -229,7 +229,7 @@ def keep_import(store: Store, table: pa.RecordBatch, name: str, key: str, covers
 
 
 def find_import(store: Store, sha256: str) -> Import:
-    path = f"{FOLDER}/{sha256}.json"
+    path = f"{IMPORTS_FOLDER}/{sha256}.json"
     if not store.exists(path):
         raise ModelError(
             f"signals.families: no import has the digest {sha256}: import the file with `corpus "
@@ -241,16 +241,16 @@ def find_import(store: Store, sha256: str) -> Import:
         raise damaged(store, path, "does not describe an import") from error
 
 
-def imports(store: Store) -> Iterator[Import]:
-    for path in sorted(store.list(FOLDER)):
+def stored_imports(store: Store) -> Iterator[Import]:
+    for path in sorted(store.list(IMPORTS_FOLDER)):
         if path.endswith(".json"):
             yield find_import(store, Path(path).stem)
 
 
-def redact(store: Store, covers: Covers) -> int:
+def redact_imports(store: Store, covers: Covers) -> int:
     """Take the rows that takedowns cover out of all imports; return how many there were."""
     before = 0
-    for kept in imports(store):
+    for kept in stored_imports(store):
         data = read_checked(store, kept.path, kept.now)
         table = pa.ipc.open_file(pa.BufferReader(data)).get_batch(0)
         left = _without(store, kept, table, covers)
@@ -272,5 +272,5 @@ def _without(store: Store, kept: Import, table: pa.RecordBatch, covers: Covers) 
 
 def _write(store: Store, kept: Import, data: bytes) -> Import:
     store.write(kept.path, data)
-    store.write(f"{FOLDER}/{kept.sha256}.json", sealed_json(asdict(kept)))
+    store.write(f"{IMPORTS_FOLDER}/{kept.sha256}.json", sealed_json(asdict(kept)))
     return kept

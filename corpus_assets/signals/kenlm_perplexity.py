@@ -17,8 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from corpus_assets.core.errors import MissingExtra, ModelError
-from corpus_assets.models.ngram_perplexity import perplexity_of
-from corpus_assets.models.ngram_score import Doubles
+from corpus_assets.models import Doubles, perplexity_of
 from textkernels.normal_forms import nfd
 
 INSTALL = "install the extra: pip install 'corpus-assets[kenlm]'"

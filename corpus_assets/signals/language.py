@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpus_assets.models.fasttext_labels import open_model
-from corpus_assets.models.languages import likely_languages
+from corpus_assets.models import likely_languages, open_model
 from corpus_assets.signals.base import ScoredByFastText, TextBatch, model_path
 from corpus_assets.text.blank_texts import blank_texts
 

@@ -15,9 +15,14 @@ import pyarrow.compute as pc
 from pydantic import Field, StringConstraints, model_validator
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.models.ngram_file import NgramModel, is_ngram_file, load_models
-from corpus_assets.models.ngram_perplexity import divergences_of, perplexities
-from corpus_assets.models.ngram_score import Doubles
+from corpus_assets.models import (
+    Doubles,
+    NgramModel,
+    divergences_of,
+    is_ngram_file,
+    load_models,
+    perplexities,
+)
 from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
 from corpus_assets.signals.kenlm_perplexity import kenlm_perplexities
 

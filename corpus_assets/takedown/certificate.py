@@ -26,12 +26,10 @@ from catalog.takedown.book import deliver, expect_book
 from catalog.takedown.certificates import certificate_bytes
 from catalog.takedown.signing import Signer
 from corpus_assets.core.store import Store, sha256_hex
-from corpus_assets.graph.engine.base import Cleared
+from corpus_assets.graph import Cleared
 from corpus_assets.takedown.certificate_page import render_certificate, strange_files
 from corpus_assets.takedown.residue import Search
-from corpus_assets.versions.cluster_changes import ClusterChange
-from corpus_assets.versions.gram_digests import MAX_DIGESTS, NGRAM, ONE_IN
-from corpus_assets.versions.removed import Change
+from corpus_assets.versions import GRAM_WORDS, KEPT_ONE_IN, MAX_DIGESTS, Change, ClusterChange
 
 FORMAT = "corpus-assets/takedown-certificate/3"
 ONCE = ("documents", "versions", "clusters", "files")
@@ -147,7 +145,7 @@ def _body(
         },
         "standing_orders": dict(held),
         "documents": _documents(proof.removed, mine),
-        "gram_digests": {"words": NGRAM, "one_in": ONE_IN, "at_most": MAX_DIGESTS},
+        "gram_digests": {"words": GRAM_WORDS, "one_in": KEPT_ONE_IN, "at_most": MAX_DIGESTS},
         "covers": [change.after for change in proof.changes],
         "versions": [asdict(change) for change in proof.changes] if mine else [],
         "clusters": clusters,

@@ -46,7 +46,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from corpus_assets.shards.tokens import Encoder
+from corpus_assets.shards import Encoder
 
 CHUNK = 4 << 20
 OVERLAP = 16_384  # bytes of a chunk that the next one begins with; longer than any 13 words

@@ -14,9 +14,9 @@ from catalog.db.rows import CopyRow
 from catalog.errors import CatalogError
 from corpus_assets.core.known_errors import KNOWN_ERRORS
 from corpus_assets.core.store import LocalStore, Store
-from corpus_assets.dedup.export import signed_documents
-from corpus_assets.evidence.pack import packed
-from corpus_assets.shards.export.check import removed_documents
+from corpus_assets.dedup import signed_documents
+from corpus_assets.evidence import find_pack
+from corpus_assets.shards import removed_documents
 
 DELETED = ("pack", "page", "record", "signatures")
 
@@ -47,7 +47,7 @@ def held_documents(
     if path is not None and row.kind == "signatures":
         signed = signed_documents(path)
         return None if signed is None else known | signed
-    pack = packed(path) if path is not None and row.kind == "pack" else None
+    pack = find_pack(path) if path is not None and row.kind == "pack" else None
     return None if pack is None or pack.doc_ids is None else known | pack.doc_ids
 
 

@@ -41,15 +41,13 @@ from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.lock import Lock
 from corpus_assets.core.store import Store
 from corpus_assets.core.store_s3 import S3Store
-from corpus_assets.evidence.pack import packed
-from corpus_assets.ingest.document_names import text_id_of
-from corpus_assets.ingest.snapshots import load_snapshot_files
-from corpus_assets.shards.export.check import exported_version
-from corpus_assets.shards.tokens import Encoder
+from corpus_assets.evidence import find_pack
+from corpus_assets.ingest import load_snapshot_files, text_id_of
+from corpus_assets.shards import Encoder, exported_version
 from corpus_assets.takedown.contents import UNKNOWN, Reader, around
 from corpus_assets.takedown.copies import held_documents, with_earlier
 from corpus_assets.takedown.places import DELETE, Places, StoredValue, stored_values
-from corpus_assets.versions.gram_digests import NGRAM, DigestIndex
+from corpus_assets.versions import GRAM_WORDS, DigestIndex
 
 TELL_S = 30.0
 SHOWN_DOCUMENT = re.compile(rb'<article id="([0-9a-f]{32})"')  # as `inspect.canary_page` marks them
@@ -234,7 +232,7 @@ class HomeSearch:
         version = exported_version(folder)
         if version is not None:
             self._found[folder] = CopyRow(_name(folder, home), "export", {version: None})
-        elif (pack := packed(folder)) is not None:
+        elif (pack := find_pack(folder)) is not None:
             versions = self.held_by if pack.versions is None else pack.versions
             self._found[folder] = CopyRow(_name(folder, home), "pack", dict.fromkeys(versions))
 
@@ -285,7 +283,7 @@ class Found:
     def texts(self, texts: Sequence[str]) -> None:
         """Search texts for 13-grams; one may go on in the next, unless each counts by itself."""
         pieces = texts if self._by_value else ["\n".join(texts)]
-        long = (text for text in pieces if len(text) >= NGRAM)  # in some scripts a word each
+        long = (text for text in pieces if len(text) >= GRAM_WORDS)  # in some scripts a word each
         readings = [(row, read) for row, text in enumerate(long) for read in _readings(text)]
         seen: dict[tuple[int, str], set[str]] = {}
         array = pa.array([read for _, read in readings], pa.large_string())

@@ -23,12 +23,11 @@ from tokenizers import Tokenizer
 from catalog.db.registry import Registry
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import Store, open_store, read_checked
-from corpus_assets.ingest.document_names import text_id_of
-from corpus_assets.shards.tokens import Encoder
+from corpus_assets.ingest import text_id_of
+from corpus_assets.shards import Encoder
 from corpus_assets.takedown.home_search import Holder, HomeSearch, Tell, search_home
 from corpus_assets.text.codepoints import text_buffers
-from corpus_assets.versions.gram_digests import DigestIndex
-from corpus_assets.versions.published import published_manifest
+from corpus_assets.versions import DigestIndex, published_manifest
 from corpus_loader import Manifest
 from corpus_loader.index import numpy_type
 

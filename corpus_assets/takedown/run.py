@@ -38,14 +38,20 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.lock import Lock
 from corpus_assets.core.progress import Progress
 from corpus_assets.core.store import Store, local_checked
-from corpus_assets.evidence.home import forget_heldout
-from corpus_assets.graph.engine.base import Cleared, Engine
-from corpus_assets.graph.engine.choice import EngineChoice
-from corpus_assets.graph.leases import collecting, lease_s, owner_name, renewing, takedown_run
-from corpus_assets.ingest.purge import covered_keys
-from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.evidence import forget_heldout
+from corpus_assets.graph import (
+    Cleared,
+    Engine,
+    EngineChoice,
+    collecting,
+    lease_s,
+    owner_name,
+    renewing,
+    takedown_run,
+)
+from corpus_assets.ingest import Suppressions, covered_keys
 from corpus_assets.session import build_lease, open_home, reopen_session
-from corpus_assets.signals.imported import imports, redact
+from corpus_assets.signals import redact_imports, stored_imports
 from corpus_assets.stages import STAGES, function_of
 from corpus_assets.takedown.certificate import (
     Deletion,
@@ -56,15 +62,16 @@ from corpus_assets.takedown.certificate import (
 from corpus_assets.takedown.copies import delete_copies
 from corpus_assets.takedown.home_search import Holder
 from corpus_assets.takedown.residue import Residue, Search, addresses, search_live
-from corpus_assets.versions.gc import collect
-from corpus_assets.versions.published import check_artifact_rows, load_published_recipe
-from corpus_assets.versions.removed import (
+from corpus_assets.versions import (
     Change,
     Removed,
-    distinct,
+    check_artifact_rows,
+    collect_garbage,
+    distinct_removed,
     forget_removed,
+    load_published_recipe,
     load_removed,
-    of_request,
+    removed_by_request,
 )
 from corpus_loader import LoaderError
 
@@ -98,7 +105,7 @@ class Outcome:
     still_open: Mapping[int, str] = field(default_factory=dict)  # request -> why it is not done
 
 
-def command(
+def takedown_command(
     home: str | None = None,
     runner: Runner | None = None,
     workers: int | None = None,
@@ -362,7 +369,7 @@ class Takedowns:
         ids = list(self.claimed)
         changes = self._changes()
         noted = {change.before: load_removed(self.store, change.after) for change in changes}
-        removed = distinct([note.documents for note in noted.values()])
+        removed = distinct_removed([note.documents for note in noted.values()])
         clusters = {before: note.clusters for before, note in noted.items()}
         self._redact_imports(removed)
         freed, deletion, why, cleared = self._delete(changes, noted.values(), removed)
@@ -440,7 +447,7 @@ class Takedowns:
         copies that commands wrote, and have the nodes of a cluster delete theirs of files."""
         kept = any(self._keeps_revoked(change.before) for change in changes)
         with collecting(self.registry, self.tell) as registry:
-            gone = collect(self.store, registry, self.home, keep_revoked=kept)
+            gone = collect_garbage(self.store, registry, self.home, keep_revoked=kept)
             cleared = self._clear_nodes() if changes else ()
         files = sorted({path for note in noted for path in note.files})
         there = [path for path in files if self.store.exists(path)]
@@ -472,7 +479,7 @@ class Takedowns:
         texts = [("text_id", value.hex()) for value in removed["text_id"].to_pylist()]
         orders = Suppressions.from_rows([*rows, *texts])
         gone = Suppressions.from_rows([*rows, *self._unshared(removed)])
-        n = redact(self.store, lambda kind, keys: covered_keys(kind, keys, gone))
+        n = redact_imports(self.store, lambda kind, keys: covered_keys(kind, keys, gone))
         if n:
             self.tell(f"deleted {counted(n, 'row')} of imported annotations")
         for path in forget_heldout(self.store, orders):
@@ -482,7 +489,7 @@ class Takedowns:
         """Return addresses and texts of removed documents that no live document has: a row of an
         import that another capture or copy is joined with is that one's too, and its signals
         must not depend on what was taken out beside it."""
-        if not any(imports(self.store)):
+        if not any(stored_imports(self.store)):
             return []
         left = {kind: set(removed[kind].to_pylist()) for kind in ("url_key", "text_id")}
         for version in self.registry.versions():
@@ -512,7 +519,7 @@ class Takedowns:
         """Return which of the removed documents the orders of one request name."""
         held = self.registry.takedown_suppressions(request)
         orders = Suppressions.from_rows((row.kind, row.value) for row in held)
-        return of_request(removed, orders)
+        return removed_by_request(removed, orders)
 
     def _keeps_revoked(self, version: str) -> bool:
         digest = self.registry.version(version).recipe_digest

@@ -16,9 +16,8 @@ import pyarrow as pa
 from tokenizers import Tokenizer
 
 from corpus_assets.core.errors import CorpusError, ModelError
-from corpus_assets.scrub.settings import KINDS, ScrubSettings, find_by_rules
-from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
-from corpus_assets.shards.tokens import Encoder, one_thread
+from corpus_assets.scrub import KINDS, ScrubSettings, find_by_rules
+from corpus_assets.shards import END_OF_DOCUMENT, PAD, Encoder, one_thread
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.tokenizer.probes import PROBES
 from corpus_assets.tokenizer.scripts import own_scripts
@@ -44,7 +43,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class TrainingFacts:
     """What a tokenizer that was trained here learned from, and under which bounds."""
 
     texts: Iterable[str]
@@ -149,12 +148,12 @@ class Subject:
         ]
 
 
-def audit(
+def audit_tokenizer(
     tokenizer_json: bytes,
     held_out: Iterable[Passage] = (),
     eod_token: str = END_OF_DOCUMENT,
     pad_token: str = PAD,
-    training: Training | None = None,
+    training: TrainingFacts | None = None,
 ) -> dict[str, Any]:
     """Return the whole audit as plain data. `passed` is true when `problems` is empty;
     `warnings` do not fail it. Memory: the held-out texts, and the vocabulary.
@@ -173,7 +172,7 @@ def audit(
     inexact = [name for name, probe in probes.items() if not probe["exact"]]
     if inexact:
         problems.append(f"does not give back exactly: {', '.join(inexact)}")
-    measured = measure(subject, held_out)
+    measured = measure_tokenizer(subject, held_out)
     if measured.total.inexact:
         problems.append(
             f"{measured.total.inexact} of {measured.total.documents} held-out texts do not come "
@@ -307,7 +306,7 @@ def _faults(vocabulary: Mapping[str, Any], scripts: Collection[str], most: int) 
     return faults
 
 
-def measure(subject: Subject, passages: Iterable[Passage]) -> Measured:
+def measure_tokenizer(subject: Subject, passages: Iterable[Passage]) -> Measured:
     """Tokens of every passage, in all and by domain and language."""
     found = Measured()
     for batch in _batches(passages):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from corpus_assets.core.planner import Planner, Source
-from corpus_assets.scrub.planner import ScrubRecipe
+from corpus_assets.scrub import ScrubRecipe
 from corpus_assets.tokenizer.settings import TokenizerEntry
 
 

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.model_choice import Model
-from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
+from corpus_assets.shards import END_OF_DOCUMENT, PAD
 from corpus_assets.text.unicode import SCRIPTS
 from corpus_assets.tokenizer.sample import Share, TokenizerSample
 

@@ -21,7 +21,7 @@ from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Calibration, Scope, Stage, part_stage
 from corpus_assets.core.store import Output, read_output
 from corpus_assets.core.task import Task, TaskContext, count
-from corpus_assets.tokenizer.audit import Passage, Training, audit, judged
+from corpus_assets.tokenizer.audit import Passage, TrainingFacts, audit_tokenizer, judged
 from corpus_assets.tokenizer.planner import TokenizerPlanner
 from corpus_assets.tokenizer.sample import (
     MAX_DOCUMENT_CHARS,
@@ -152,13 +152,13 @@ def run_tokenizer(context: TaskContext) -> None:
             _rows(context, names, False), MIN_SCRIPT_SHARE, asked.min_documents
         )
         data = train_tokenizer(texts, asked, scripts, _sampled(context.json("draw")))
-        training = Training(texts, scripts, asked.max_token_chars)
+        training = TrainingFacts(texts, scripts, asked.max_token_chars)
     else:
         data = load_pinned(Path(context.param("pinned")), settings["sha256"])
     context.write_bytes(files.TOKENIZER, data)
     passages = (Passage(*row) for row in _rows(context, names, True))
     special = settings["special"]
-    report = audit(data, passages, special["eod"], special["pad"], training)
+    report = audit_tokenizer(data, passages, special["eod"], special["pad"], training)
     if "train" in settings and asked.vocab_size and report["vocab_size"] < asked.vocab_size:
         report["warnings"].append(
             f"the vocabulary has {report['vocab_size']:,} of {asked.vocab_size:,} tokens: the "
@@ -206,7 +206,9 @@ def audit_of(pipeline: TokenizerPlanner) -> dict[str, Any]:
     recipe = pipeline.recipe
     tokenizer = pipeline.calibration(files.TOKENIZER)
     data, special = read_output(pipeline.store, tokenizer), recipe.tokenizer.special_names()
-    report = _noted(pipeline, tokenizer) or audit(data, (), special["eod"], special["pad"])
+    report = _noted(pipeline, tokenizer) or audit_tokenizer(
+        data, (), special["eod"], special["pad"]
+    )
     domains = {source.domain for source in recipe.sources}
     return judged(report, data, recipe.tokenizer.audit, recipe.clean_text.scrub, domains)
 

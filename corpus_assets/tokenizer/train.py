@@ -25,8 +25,7 @@ import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.shards.tokenizer_file import unicode_of_bytes
-from corpus_assets.shards.tokens import Encoder, one_thread
+from corpus_assets.shards import Encoder, one_thread, unicode_of_bytes
 from corpus_assets.text.unicode import ALPHANUMERIC, SCRIPTS, class_table
 from corpus_assets.tokenizer.scripts import pieces_in
 from corpus_assets.tokenizer.settings import (

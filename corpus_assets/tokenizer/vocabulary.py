@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from corpus_assets.shards.tokenizer_file import unicode_of_bytes
+from corpus_assets.shards import unicode_of_bytes
 from corpus_assets.tokenizer.scripts import names_of, scripts_of
 from corpus_assets.tokenizer.train import is_too_long
 

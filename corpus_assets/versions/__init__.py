@@ -1,17 +1,106 @@
 """Published versions: manifest, report, statistics, collection of what none uses."""
 
+from typing import TYPE_CHECKING
+
+from catalog.doors import lazy_exports
+
+if TYPE_CHECKING:
+    from corpus_assets.versions.cluster_changes import ClusterChange
+    from corpus_assets.versions.drift import DRIFT_CHECKS, drift_checks, drift_lines
+    from corpus_assets.versions.foreseen import foresee, warning_before_tokens
+    from corpus_assets.versions.funnel import FunnelStep, funnel_steps
+    from corpus_assets.versions.gates import MODELS_GATE, release_if_passed
+    from corpus_assets.versions.gc import WEIGHTS_FOLDER, collect_garbage
+    from corpus_assets.versions.gram_digests import (
+        GRAM_WORDS,
+        KEPT_ONE_IN,
+        MAX_DIGESTS,
+        DigestIndex,
+    )
+    from corpus_assets.versions.panel import check_panels
+    from corpus_assets.versions.pins import (
+        ALL_CALIBRATIONS,
+        TakenOver,
+        lock_folder,
+        named_calibrations,
+        take_over,
+    )
+    from corpus_assets.versions.publish import is_published, lineage_rows, publish_version
+    from corpus_assets.versions.published import (
+        check_artifact_rows,
+        check_published,
+        load_published_recipe,
+        lock_pins,
+        open_kept,
+        published_files,
+        published_lock,
+        published_manifest,
+        published_pins,
+    )
+    from corpus_assets.versions.removed import (
+        Change,
+        Removed,
+        distinct_removed,
+        forget_removed,
+        load_removed,
+        removed_by_request,
+    )
+    from corpus_assets.versions.version import (
+        Version,
+        default_version_name,
+        make_lock,
+        make_version,
+        models_from_outside,
+        shard_groups,
+    )
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
+
 __all__ = [
-    "cluster_changes",
-    "drift",
-    "foreseen",
-    "funnel",
-    "gates",
-    "gc",
-    "gram_digests",
-    "panel",
-    "pins",
-    "publish",
-    "published",
-    "removed",
-    "version",
+    "ALL_CALIBRATIONS",
+    "DRIFT_CHECKS",
+    "GRAM_WORDS",
+    "KEPT_ONE_IN",
+    "MAX_DIGESTS",
+    "MODELS_GATE",
+    "WEIGHTS_FOLDER",
+    "Change",
+    "ClusterChange",
+    "DigestIndex",
+    "FunnelStep",
+    "Removed",
+    "TakenOver",
+    "Version",
+    "check_artifact_rows",
+    "check_panels",
+    "check_published",
+    "collect_garbage",
+    "default_version_name",
+    "distinct_removed",
+    "drift_checks",
+    "drift_lines",
+    "foresee",
+    "forget_removed",
+    "funnel_steps",
+    "is_published",
+    "lineage_rows",
+    "load_published_recipe",
+    "load_removed",
+    "lock_folder",
+    "lock_pins",
+    "make_lock",
+    "make_version",
+    "models_from_outside",
+    "named_calibrations",
+    "open_kept",
+    "publish_version",
+    "published_files",
+    "published_lock",
+    "published_manifest",
+    "published_pins",
+    "release_if_passed",
+    "removed_by_request",
+    "shard_groups",
+    "take_over",
+    "warning_before_tokens",
 ]

@@ -17,10 +17,9 @@ from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.lazy_sequence import spread
 from corpus_assets.core.store import Result
-from corpus_assets.graph.checks import CheckOutcome
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.recipe.operations import DriftBounds
-from corpus_assets.select.shares import SHARES, gaps
+from corpus_assets.graph import CheckOutcome, Pipeline
+from corpus_assets.recipe import DriftBounds
+from corpus_assets.select import SHARES, share_gaps
 from corpus_assets.versions.funnel import read_columns
 
 PREVIOUS = 3  # snapshots that one is compared with, taken together
@@ -125,7 +124,7 @@ def drift_checks(pipeline: Pipeline, snapshot: str) -> list[CheckOutcome]:
 def _shares(pipeline: Pipeline, snapshot: str) -> CheckOutcome:
     """Compare the shares asked for with those that selection took of a snapshot."""
     notes = (result.notes.get(SHARES, {}) for result in pipeline.results("selection", snapshot))
-    found = gaps(notes)
+    found = share_gaps(notes)
     if not found:
         return _said("shares", "the recipe asks for no share of this snapshot's documents", {})
     most = found[0]

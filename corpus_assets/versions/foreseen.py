@@ -13,10 +13,9 @@ from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.task import read_table
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.shards.mixture import MixedGroup
-from corpus_assets.shards.mixture_table import mix_of
-from corpus_assets.versions.version import make_groups
+from corpus_assets.graph import Pipeline
+from corpus_assets.shards import MixedGroup, mix_of
+from corpus_assets.versions.version import shard_groups
 from corpus_loader.manifest import group_id, split_labels
 
 CHARS_PER_TOKEN = 4.0
@@ -49,7 +48,7 @@ def foresee(pipeline: Pipeline) -> Foreseen | None:
     recipe = pipeline.recipe
     is_estimate = is_assumed = False
     try:
-        groups = recipe.mixed_groups(make_groups(pipeline))
+        groups = recipe.mixed_groups(shard_groups(pipeline))
     except MissingInput:
         is_estimate = True
         try:

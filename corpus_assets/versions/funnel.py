@@ -11,11 +11,11 @@ from catalog.db.published import FUNNEL_FORMAT
 from catalog.formats.lineage_tables import DROPPING_STAGES
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.store import Result
-from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph import Pipeline
 
 
 @dataclass
-class Step:
+class FunnelStep:
     """One stage of the funnel."""
 
     stage: str
@@ -24,25 +24,25 @@ class Step:
     reasons: Counter[str] = field(default_factory=Counter)
 
 
-def funnel(pipeline: Pipeline, snapshots: Sequence[str] | None = None) -> list[Step]:
+def funnel_steps(pipeline: Pipeline, snapshots: Sequence[str] | None = None) -> list[FunnelStep]:
     """Count records in and out of each stage over the given snapshots (all by default)."""
     fates: Counter[str] = Counter()
     for snapshot in snapshots or pipeline.recipe.snapshots:
         for result in pipeline.results("clean_text", snapshot):
             fates.update(result.notes["fates"])
     alive = sum(fates.values())
-    steps: list[Step] = []
+    steps: list[FunnelStep] = []
     for stage in DROPPING_STAGES:
         prefix = f"{stage}/"
         reasons = Counter(
             {key.removeprefix(prefix): n for key, n in fates.items() if key.startswith(prefix)}
         )
-        steps.append(Step(stage, alive, alive - sum(reasons.values()), reasons))
+        steps.append(FunnelStep(stage, alive, alive - sum(reasons.values()), reasons))
         alive = steps[-1].left
     return steps
 
 
-def funnel_lines(steps: Sequence[Step]) -> list[str]:
+def funnel_lines(steps: Sequence[FunnelStep]) -> list[str]:
     """Say in a few words what each stage dropped and why."""
     lines = [f"{steps[0].entered:,} ingested"]
     for step in steps:
@@ -56,7 +56,7 @@ def funnel_lines(steps: Sequence[Step]) -> list[str]:
 
 def funnel_bytes(pipeline: Pipeline) -> bytes:
     """Return the funnel as it is stored with a version."""
-    steps = funnel(pipeline)
+    steps = funnel_steps(pipeline)
     body = {
         "format": FUNNEL_FORMAT,
         "records": steps[0].entered,

@@ -15,12 +15,11 @@ from catalog.db.judgements import REVIEW, decide
 from catalog.db.registry import Registry
 from catalog.db.rows import GATES, NOT_MEASURED, GateRow, ShardRow
 from catalog.errors import NotReleased
-from corpus_assets.graph.checks import CheckOutcome, check_version, tokenizer_checks
-from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph import CheckOutcome, Pipeline, check_version, tokenizer_checks
 from corpus_assets.versions.drift import drift_checks
 from corpus_loader import Manifest
 
-MODELS = "models"
+MODELS_GATE = "models"
 FALLBACKS = "fallbacks"
 UNASKED = "no models were asked for"
 EMPTY = "takedowns removed its last document"
@@ -55,7 +54,7 @@ def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[
     detail = {"outcome": "passed" if asked is None else "undecided", "message": message}
     if not any(group.documents for group in manifest.groups):  # see `publish`
         found.append(_gate(version, "not_empty", [CheckOutcome("not_empty", False, EMPTY)]))
-    return [*found, GateRow(version, MODELS, asked is None, detail=detail)]
+    return [*found, GateRow(version, MODELS_GATE, asked is None, detail=detail)]
 
 
 def _audit_gate(pipeline: Pipeline, version: str) -> GateRow:
@@ -106,17 +105,19 @@ def release_if_passed(registry: Registry, version: str, replaces: Sequence[str] 
         if share < INHERITED_SHARE:
             told = f"inherits the verdict of {name}: {share:.3%} of tokens changed"
             for gate in registry.gates(name):
-                if gate.name == MODELS:
+                if gate.name == MODELS_GATE:
                     detail = {**gate.detail, "message": told, "inherits": name}
                     registry.put_gate(
-                        GateRow(version, MODELS, gate.passed, gate.value, gate.threshold, detail)
+                        GateRow(
+                            version, MODELS_GATE, gate.passed, gate.value, gate.threshold, detail
+                        )
                     )
             reason = f"{told} ({old.release_reason})"
             registry.release_version(version, GATES, reason, override=True)
             return f"version {version} is released: it {told}"
     gates = registry.gates(version)
     unasked = any(gate.detail.get("message") == UNASKED for gate in gates)
-    asked = [g for g in gates if g.name != MODELS or not unasked]
+    asked = [g for g in gates if g.name != MODELS_GATE or not unasked]
     said = f"passed {', '.join(g.name for g in asked if g.outcome != NOT_MEASURED)}"
     said += "".join(f"; {g.name} was {NOT_MEASURED}" for g in asked if g.outcome == NOT_MEASURED)
     said += f"; {UNASKED}" if unasked else ""

@@ -50,14 +50,18 @@ from corpus_assets.core.store import (
     load_result,
 )
 from corpus_assets.core.task import read_table
-from corpus_assets.ingest.purge import DOCUMENT_KEYS, RECORD_KEYS, covered_records
-from corpus_assets.ingest.stage import DOCUMENTS
-from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.ingest import (
+    DOCUMENT_KEYS,
+    DOCUMENTS,
+    RECORD_KEYS,
+    Suppressions,
+    covered_records,
+)
 from corpus_assets.stages import STAGES
 from corpus_assets.versions.published import published_files, published_pins
 
 ARTIFACT_FILE = re.compile(r"artifacts/(?P<stage>[a-z_]+)/(?P<fingerprint>[0-9a-f]{64})/[^/]+")
-WEIGHTS = "evidence/weights"
+WEIGHTS_FOLDER = "evidence/weights"
 """Weights of small models, by the version they were trained on: they can hold its text."""
 NAMED_STAGES = frozenset(stage.name for stage, _ in STAGES.lineage())
 """Stages whose every artifact of a version is in its lineage."""
@@ -73,7 +77,7 @@ class Collected:
     why: str = ""  # the first of them was not
 
 
-def collect(
+def collect_garbage(
     store: Store,
     registry: Registry,
     home: Home | None = None,
@@ -109,7 +113,7 @@ def collect(
     unused += sorted(held, key=lambda path: "manifest" not in path)
     wanted = _kept_copies(store, (version for version in versions if version.name in kept))
     unused += [path for path in store.list("sources/files") if path not in wanted]
-    unused += [path for path in store.list(WEIGHTS) if path.split("/")[2] not in kept]
+    unused += [path for path in store.list(WEIGHTS_FOLDER) if path.split("/")[2] not in kept]
     present = [path for path in unused if store.exists(path)]
     temporary = {*store.leftovers(), *_spilled()}
     scratches = list(abandoned(home)) if home is not None else []

@@ -20,8 +20,8 @@ from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.ngrams import ngram_hashes
 from textkernels.hashing import mix_all
 
-NGRAM = 13
-ONE_IN = 8
+GRAM_WORDS = 13
+KEPT_ONE_IN = 8
 MAX_DIGESTS = 512
 MIN_DIGESTS = 4
 """With fewer, a text is searched for as a whole, by its id."""
@@ -103,7 +103,7 @@ def _hashes(texts: pa.Array | pa.ChunkedArray) -> Iterator[tuple[Hashes, npt.NDA
             lines = pc.split_pattern(chunk.slice(start, _TEXTS_AT_ONCE), "\n")
             fixed = pa.ListArray.from_arrays(lines.offsets, nfkc(lines.values))
             data, offsets = text_buffers(pc.binary_join(fixed, _NEWLINE))
-            yield ngram_hashes(data, offsets, char_tables(), NGRAM)
+            yield ngram_hashes(data, offsets, char_tables(), GRAM_WORDS)
 
 
 def _mixed(hashes: Hashes) -> Hashes:
@@ -113,7 +113,7 @@ def _mixed(hashes: Hashes) -> Hashes:
 
 
 def _is_taken(mixed: Hashes) -> npt.NDArray[np.bool_]:
-    return mixed < np.uint64(2**64 // ONE_IN)
+    return mixed < np.uint64(2**64 // KEPT_ONE_IN)
 
 
 def _spelled(digest: int) -> str:

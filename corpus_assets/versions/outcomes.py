@@ -4,10 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from corpus_assets.signals.classifier import Label
-from corpus_assets.signals.page_notes import PageNotes
-from corpus_assets.signals.source_labels import SourceLabels
-from corpus_assets.signals.stages.settings import SignalSettings
+from corpus_assets.signals import Label, PageNotes, SignalSettings, SourceLabels
 from corpus_assets.versions.panel import Panel
 from corpus_assets.versions.report_tables import ReportTables
 

@@ -24,7 +24,7 @@ from catalog.formats.store import Store
 from catalog.lineage.duck import Row, first_line
 from catalog.pages import Percent, Section, environment, render
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.graph.pipeline import Pipeline
+from corpus_assets.graph import Pipeline
 from corpus_assets.versions.report_tables import EmptyTables, ReportTables
 
 HERE = Path(__file__).parent

@@ -20,12 +20,12 @@ from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.lock import Lock, import_calibrations, load_lock
 from corpus_assets.core.stage import Calibration, Stage
 from corpus_assets.core.store import Output
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.recipe.load import shipped_file
+from corpus_assets.graph import Pipeline
+from corpus_assets.recipe import shipped_file
 from corpus_assets.versions.published import lock_pins, published_lock
 from corpus_assets.versions.version import locked_recipe
 
-ALL = "all"  # every calibration, where names of some are asked for
+ALL_CALIBRATIONS = "all"  # every calibration, where names of some are asked for
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class TakenOver:
             for where, n in Counter(self.origin.values()).items()
         ]
         if self.changed:
-            found.append(f"recalibrated: {named(self.changed)}")
+            found.append(f"recalibrated: {named_calibrations(self.changed)}")
         return found
 
 
-def named(calibrations: Iterable[str]) -> str:
+def named_calibrations(calibrations: Iterable[str]) -> str:
     """Name calibrations for people, several of one stage by their number."""
     stages = Counter(map(_stage, sorted(calibrations)))
     single = {_stage(name): name for name in calibrations}
@@ -68,10 +68,10 @@ def take_over(
     """Choose the calibrations that a build takes over. `upgrade` leaves some out: by their names
     in a lock, by their stage, or all of them."""
     stages = pipeline.graph.calibrations
-    unknown = sorted({_stage(name) for name in upgrade} - {*stages, ALL})
+    unknown = sorted({_stage(name) for name in upgrade} - {*stages, ALL_CALIBRATIONS})
     if unknown:
         raise RecipeError(f"no calibration is called {unknown[0]!r}; known: {', '.join(stages)}")
-    if ALL in upgrade:
+    if ALL_CALIBRATIONS in upgrade:
         return TakenOver()
     pins: dict[str, Output] = {}
     origin: dict[str, str] = {}

@@ -34,12 +34,10 @@ from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.lock import calibration_path
 from corpus_assets.core.stage import Stage
 from corpus_assets.core.store import Output, check_files, read_output, sealed_json, sha256_hex
-from corpus_assets.graph.checks import check_version
-from corpus_assets.graph.leases import publishing
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.documents import SUPPRESSED
-from corpus_assets.lineage.stage import key_rows
-from corpus_assets.versions.funnel import funnel, funnel_bytes, funnel_lines, read_columns
+from corpus_assets.graph import Pipeline, check_version, publishing
+from corpus_assets.ingest import SUPPRESSED
+from corpus_assets.lineage import key_rows
+from corpus_assets.versions.funnel import funnel_bytes, funnel_lines, funnel_steps, read_columns
 from corpus_assets.versions.gates import version_gates
 from corpus_assets.versions.published import KEPT, published_manifest, recipe_path
 from corpus_assets.versions.recipe_files import keep_files
@@ -61,7 +59,7 @@ def is_published(pipeline: Pipeline, registry: Registry, version: Version) -> bo
     )
 
 
-def publish(
+def publish_version(
     pipeline: Pipeline,
     registry: Registry,
     version: Version,
@@ -84,7 +82,7 @@ def publish(
     if version.is_empty and not replaces:
         raise CorpusError(
             f"version {version.name} is not published, nothing is left in it: "
-            f"{'; '.join(funnel_lines(funnel(pipeline)))}; correct the rule that drops too much, "
+            f"{'; '.join(funnel_lines(funnel_steps(pipeline)))}; correct the rule that drops too much, "
             "or the source, then run the same command again"
         )
     with publishing(registry, version.name) as fenced:

@@ -25,7 +25,7 @@ from catalog.db.rows import VersionRow
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.file_copies import kept_path
 from corpus_assets.core.identity import Settings
-from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
+from corpus_assets.core.lock import FOLDER, Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import (
     Output,
     Store,
@@ -34,9 +34,7 @@ from corpus_assets.core.store import (
     read_checked,
     read_sealed,
 )
-from corpus_assets.recipe.load import parse_recipe
-from corpus_assets.recipe.recipe import Recipe
-from corpus_assets.signals.base import FOLDER
+from corpus_assets.recipe import Recipe, parse_recipe
 from corpus_loader import Manifest
 
 KEPT = "files.json"

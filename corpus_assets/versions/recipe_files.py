@@ -10,14 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from corpus_assets.core.file_copies import keep_file, members_of
-from corpus_assets.decontam.stage import PARAPHRASES, judgement_files, paraphrase_model
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.list_stages import category_files
-from corpus_assets.ingest.stage import EXTRACTION_MODEL, extraction_model
-from corpus_assets.scrub.text_hashes import hash_list_files
-from corpus_assets.signals.stages.classifiers import outside_classifiers
-from corpus_assets.signals.stages.perplexity import outside_files
-from corpus_assets.signals.stages.signal_models import signal_models
+from corpus_assets.decontam import PARAPHRASES, judgement_files, paraphrase_model
+from corpus_assets.graph import Pipeline
+from corpus_assets.ingest import EXTRACTION_MODEL, category_files, extraction_model
+from corpus_assets.scrub import hash_list_files
+from corpus_assets.signals import models_of_signals, outside_classifiers, outside_files
 from corpus_assets.versions.published import KeptFiles
 
 
@@ -41,7 +38,7 @@ def keep_files(pipeline: Pipeline) -> KeptFiles:
 def _named(pipeline: Pipeline) -> dict[str, Sequence[Path]]:
     """Return files and folders by the names under which a rebuild asks for them."""
     recipe = pipeline.recipe
-    _, _, params = signal_models(pipeline, recipe.signals.needs())
+    _, _, params = models_of_signals(pipeline, recipe.signals.needs())
     models = {name: Path(path) for name, path in params.get("files", {}).items()}
     models |= {name: path for name, (path, _) in outside_classifiers(pipeline).items()}
     if (paraphrases := paraphrase_model(pipeline)) is not None:

@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 from catalog.db.rows import ActionRow, LineageRow
 from corpus_assets.core.schemas import DOCUMENTS
 from corpus_assets.core.store import Store, local_checked
-from corpus_assets.ingest.purge import DOCUMENT_KEYS, covered_records
-from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.ingest import DOCUMENT_KEYS, Suppressions, covered_records
 from corpus_assets.versions.cluster_changes import ClusterChange, cluster_changes
 from corpus_assets.versions.gram_digests import gram_digests
 from corpus_loader import Manifest
@@ -164,10 +163,10 @@ def removed_documents(
         table = table.filter(pa.array(mask, pa.bool_()))
         digests = pa.array(gram_digests(table["text"].to_pylist()), pa.list_(pa.string()))
         gone.append(table.select(KEYS).append_column(DIGESTS, digests).cast(REMOVED))
-    return distinct(gone)
+    return distinct_removed(gone)
 
 
-def distinct(tables: Sequence[pa.Table]) -> pa.Table:
+def distinct_removed(tables: Sequence[pa.Table]) -> pa.Table:
     """Return the documents of several tables, each once, sorted by id."""
     together = pa.concat_tables([REMOVED.empty_table(), *tables])
     first: dict[bytes, int] = {}
@@ -176,7 +175,7 @@ def distinct(tables: Sequence[pa.Table]) -> pa.Table:
     return together.take(pa.array([first[doc_id] for doc_id in sorted(first)], pa.int64()))
 
 
-def of_request(removed: pa.Table, orders: Suppressions) -> list[str]:
+def removed_by_request(removed: pa.Table, orders: Suppressions) -> list[str]:
     """Return the ids, in hex, of the removed documents that one request's orders cover."""
     records = removed.select(["doc_id", "url_key", "host"]).append_column(
         "reason", pa.nulls(removed.num_rows, pa.string())

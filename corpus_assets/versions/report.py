@@ -18,18 +18,16 @@ from catalog.db.rows import LineageRow
 from catalog.figures import counted, wilson
 from catalog.formats.store import Store
 from catalog.pages import Percent, Section, render
-from corpus_assets.clean.stage import CUT_SENTENCES
+from corpus_assets.clean import CUT_SENTENCES
 from corpus_assets.core import files
 from corpus_assets.core.store import read_output
-from corpus_assets.decontam.eval_index import items_by_benchmark
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.scrub.texts import scrubbed_totals
-from corpus_assets.shards.mixture import plan_mixture
-from corpus_assets.shards.mixture_table import mixture_table
-from corpus_assets.signals.imported import Imported
-from corpus_assets.signals.stages.signals import IMPORTED
+from corpus_assets.decontam import items_by_benchmark
+from corpus_assets.graph import Pipeline
+from corpus_assets.scrub import scrubbed_totals
+from corpus_assets.shards import mixture_rows, plan_mixture
+from corpus_assets.signals import IMPORTED, Imported
 from corpus_assets.versions.drift import Shape, shape_of
-from corpus_assets.versions.funnel import funnel
+from corpus_assets.versions.funnel import funnel_steps
 from corpus_assets.versions.outcomes import (
     MOST_GROUPS,
     Outcomes,
@@ -141,7 +139,7 @@ def _head(pipeline: Pipeline, manifest: Manifest) -> Values:
 
 
 def _funnel(pipeline: Pipeline) -> Values:
-    steps = funnel(pipeline)
+    steps = funnel_steps(pipeline)
     reasons = [
         (step.stage, reason, count, Percent(count / step.entered))
         for step in steps
@@ -156,7 +154,7 @@ def _funnel(pipeline: Pipeline) -> Values:
 def _by_snapshot(pipeline: Pipeline) -> Values:
     rows = []
     for snapshot in pipeline.recipe.snapshots:
-        steps = funnel(pipeline, [snapshot])
+        steps = funnel_steps(pipeline, [snapshot])
         rows.append((snapshot, steps[0].entered, steps[-1].left))
     return {"snapshots": rows}
 
@@ -397,7 +395,7 @@ def _mixture(pipeline: Pipeline, manifest: Manifest) -> Values:
     groups = pipeline.recipe.mixed_groups(manifest.groups)
     rows = [
         (row["group"], row["tokens"], row["drawn_tokens"], Percent(row["share"]), row["epochs"])
-        for row in mixture_table(groups, manifest.phases)
+        for row in mixture_rows(groups, manifest.phases)
     ]
     phases = ", ".join(f"{phase.name} {phase.blocks} blocks" for phase in manifest.phases)
     there = {group.domain for group in manifest.groups if group.samples}

@@ -18,12 +18,20 @@ import pyarrow as pa
 from catalog.pages.charts import Mark
 from corpus_assets.core import files
 from corpus_assets.core.store import read_output
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.select.columns import Columns, Mask, Numbers, rule_cutoff
-from corpus_assets.select.losses import RULES
-from corpus_assets.select.requirement import Requirement, requirement
-from corpus_assets.select.rules import Rule, column_of
-from corpus_assets.select.selection import Cutoffs, parse_cutoffs
+from corpus_assets.graph import Pipeline
+from corpus_assets.select import (
+    RULES,
+    Columns,
+    Cutoffs,
+    Mask,
+    Numbers,
+    Requirement,
+    Rule,
+    column_of,
+    parse_cutoffs,
+    requirement_of,
+    rule_cutoff,
+)
 from corpus_assets.versions.drift import sampled_parts
 from corpus_assets.versions.funnel import read_columns
 
@@ -85,7 +93,7 @@ def _asked(rule: Rule, cutoffs: Cutoffs) -> str:
     """Describe what a rule asks for by default, and that languages may differ."""
     domain = rule.domains[0] if rule.domains else None
     language = rule.only_languages[0] if rule.only_languages else None
-    words = str(requirement(rule, cutoffs, domain, language))
+    words = str(requirement_of(rule, cutoffs, domain, language))
     special = len(rule.languages)
     if rule.cutoff is not None:
         special = len(rule_cutoff(rule.cutoff, cutoffs)[0]) - 1
@@ -145,12 +153,12 @@ def _settings_alike(
     for domain in known_domains:
         asked: list[Asked] = []
         for rule in rules:
-            common = requirement(rule, cutoffs, domain, None)
+            common = requirement_of(rule, cutoffs, domain, None)
             if common is not None:
                 asked.append(Asked(rule.name, None, common))
             own = {*(rule.only_languages or ()), *rule.languages, *_languages_of(rule, cutoffs)}
             for language in sorted(own & present):
-                found = requirement(rule, cutoffs, domain, language)
+                found = requirement_of(rule, cutoffs, domain, language)
                 if found is not None and found != common:
                     # A rule for some languages only has no bounds but theirs.
                     asked.append(Asked(rule.name, language if common else None, found))

@@ -18,9 +18,8 @@ import pyarrow as pa
 from catalog.db.published import THRESHOLDS_FORMAT
 from corpus_assets.core import files
 from corpus_assets.core.identity import canonical_json
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.select.columns import Columns, Mask, Numbers
-from corpus_assets.select.rules import CHARACTERS, Bounds, Rule, column_of
+from corpus_assets.graph import Pipeline
+from corpus_assets.select import CHARACTERS, Bounds, Columns, Mask, Numbers, Rule, column_of
 from corpus_assets.versions.drift import sampled_parts
 from corpus_assets.versions.funnel import read_columns
 

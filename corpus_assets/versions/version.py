@@ -11,16 +11,12 @@ from catalog.formats.names import check_name
 from corpus_assets.core import files
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
 from corpus_assets.core.store import Output, Result, read_output
-from corpus_assets.decontam.stage import paraphrase_model
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.ingest.stage import EXTRACTION_MODEL, extraction_model
-from corpus_assets.recipe.recipe import Recipe
-from corpus_assets.shards.format import token_dtype
-from corpus_assets.shards.mixture import plan_mixture
-from corpus_assets.shards.tokens import encoder_of
-from corpus_assets.signals.stages.classifiers import outside_classifiers
-from corpus_assets.signals.stages.perplexity import outside_models
-from corpus_assets.signals.stages.signal_models import MODEL, installed_folders
+from corpus_assets.decontam import paraphrase_model
+from corpus_assets.graph import Pipeline
+from corpus_assets.ingest import EXTRACTION_MODEL, extraction_model
+from corpus_assets.recipe import Recipe
+from corpus_assets.shards import encoder_of, plan_mixture, token_dtype
+from corpus_assets.signals import MODEL, installed_folders, outside_classifiers, outside_models
 from corpus_loader.header import ShardHeader
 from corpus_loader.manifest import (
     FileRef,
@@ -89,7 +85,7 @@ def locked_recipe(recipe: Recipe) -> dict[str, Any]:
     return body
 
 
-def make_groups(pipeline: Pipeline) -> list[Group]:
+def shard_groups(pipeline: Pipeline) -> list[Group]:
     groups: dict[str, list[ShardRef]] = {}
     for result in pipeline.all_results("shards"):
         header_name = next(name for name in result.outputs if name.endswith(".header.json"))
@@ -138,7 +134,7 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
     check_name("version", name)
     recipe = pipeline.recipe
     lock = make_lock(pipeline)
-    groups = make_groups(pipeline)
+    groups = shard_groups(pipeline)
     tokenizer = pipeline.calibration(files.TOKENIZER)
     special = recipe.tokenizer.special_names()
     encoder = encoder_of(read_output(pipeline.store, tokenizer), special["eod"], special["pad"])

@@ -5,7 +5,7 @@ import hashlib
 import pyarrow as pa
 import pytest
 
-from corpus_assets.decontam.contamination import ScanSettings, scan
+from corpus_assets.decontam.contamination import ScanSettings, scan_contamination
 from corpus_assets.decontam.eval_index import (
     EvalIndexSettings,
     EvalItem,
@@ -97,7 +97,9 @@ def share(item: str, text: str, language: str) -> float:
     index = parse_eval_index(build_eval_index([known], EvalIndexSettings()))
     name = hashlib.blake2b(b"0", digest_size=16).digest()
     table = pa.table({"doc_id": pa.array([name], pa.binary(16)), "text": pa.array([text])})
-    hits = scan(table, index, ScanSettings(report_share=0.01, near_misses=None)).to_pylist()
+    hits = scan_contamination(
+        table, index, ScanSettings(report_share=0.01, near_misses=None)
+    ).to_pylist()
     return max((hit["matched"] / hit["total"] for hit in hits), default=0.0)
 
 

@@ -16,7 +16,7 @@ from corpus_assets.decontam.contamination import (
     ContaminationSettings,
     ScanSettings,
     VerdictSettings,
-    scan,
+    scan_contamination,
     verdicts,
 )
 from corpus_assets.decontam.eval_index import (
@@ -73,7 +73,9 @@ def planted(quote: str, number: int) -> str:
 
 
 def dropped(texts: list[str | None], index: EvalIndex) -> dict[int, str]:
-    table = verdicts(scan(as_documents(texts), index, ScanSettings()), VerdictSettings())
+    table = verdicts(
+        scan_contamination(as_documents(texts), index, ScanSettings()), VerdictSettings()
+    )
     return dict(zip(table["row"].to_pylist(), table["item_id"].to_pylist(), strict=True))
 
 
@@ -91,7 +93,7 @@ def dropped(texts: list[str | None], index: EvalIndex) -> dict[int, str]:
 )
 def test_every_planted_item_is_found_whatever_its_case_punctuation_and_breaks(disguise) -> None:  # type: ignore[no-untyped-def]
     items = real_items()
-    found = scan(
+    found = scan_contamination(
         as_documents([planted(disguise(item.text), i) for i, item in enumerate(items)]),
         real_index(),
         ScanSettings(),
@@ -104,7 +106,7 @@ def test_every_planted_item_is_found_whatever_its_case_punctuation_and_breaks(di
 
 
 def test_unrelated_prose_has_no_hits() -> None:
-    assert scan(as_documents([*prose()]), real_index(), ScanSettings()).num_rows == 0
+    assert scan_contamination(as_documents([*prose()]), real_index(), ScanSettings()).num_rows == 0
 
 
 def test_half_a_quotation_is_a_near_miss_and_drops_nothing() -> None:
@@ -114,7 +116,7 @@ def test_half_a_quotation_is_a_near_miss_and_drops_nothing() -> None:
     for i, item in enumerate(items):
         words = item.text.split()
         texts.append(planted(" ".join(words[: len(words) * 6 // 10]), i))
-    hits = scan(as_documents([*texts]), real_index(), ScanSettings())
+    hits = scan_contamination(as_documents([*texts]), real_index(), ScanSettings())
     pairs = set(zip(hits["row"].to_pylist(), hits["item_id"].to_pylist(), strict=True))
     expected = {(i, item.id) for i, item in enumerate(items)}
     assert len(expected & pairs) > 0.9 * len(expected)
@@ -124,7 +126,7 @@ def test_half_a_quotation_is_a_near_miss_and_drops_nothing() -> None:
 def test_shares_are_of_the_items_own_distinct_ngrams() -> None:
     index = make_index({"item": numbered(22)})
     texts: list[str | None] = [numbered(22), numbered(20), numbered(15), numbered(14), None]
-    hits = scan(as_documents(texts), index, ScanSettings())
+    hits = scan_contamination(as_documents(texts), index, ScanSettings())
     assert hits.schema == HITS
     assert hits.select(["row", "matched", "total", "confirmed"]).to_pylist() == [
         {"row": row, "matched": matched, "total": 10, "confirmed": True}
@@ -135,7 +137,12 @@ def test_shares_are_of_the_items_own_distinct_ngrams() -> None:
 
 def test_repeating_an_ngram_does_not_raise_the_share() -> None:
     index = make_index({"item": numbered(40)})
-    assert scan(as_documents([(numbered(14) + " . ") * 50]), index, ScanSettings()).num_rows == 0
+    assert (
+        scan_contamination(
+            as_documents([(numbered(14) + " . ") * 50]), index, ScanSettings()
+        ).num_rows
+        == 0
+    )
 
 
 def test_short_items_match_only_whole() -> None:
@@ -148,7 +155,9 @@ def test_short_items_match_only_whole() -> None:
 def test_the_worst_hit_names_the_item() -> None:
     index = make_index({"a": numbered(30, "x"), "b": numbered(30, "y"), "c": numbered(20, "z")})
     text = f"{numbered(28, 'x')} and {numbered(30, 'y')} and {numbered(20, 'z')}"
-    table = verdicts(scan(as_documents(["", text]), index, ScanSettings()), VerdictSettings())
+    table = verdicts(
+        scan_contamination(as_documents(["", text]), index, ScanSettings()), VerdictSettings()
+    )
     assert table.schema == VERDICTS
     assert table.select(["row", "benchmark", "item_id"]).to_pylist() == [
         {"row": 1, "benchmark": "bench", "item_id": "b"}
@@ -160,17 +169,20 @@ def test_a_forced_hash_collision_never_counts() -> None:
     index = make_index({"item": numbered(13, "item")})
     forged = index.grams._replace(hashes=np.array([gram_hash(innocent.split())], np.uint64))
     index = replace(index, grams=forged, lookup=build_lookup(forged))
-    assert scan(as_documents([innocent]), index, ScanSettings()).num_rows == 0
+    assert scan_contamination(as_documents([innocent]), index, ScanSettings()).num_rows == 0
     spelled = forged._replace(codes=np.frombuffer(innocent.encode("utf-32-le"), np.uint32).copy())
     spelled = spelled._replace(stops=np.array([len(innocent)], np.int64))
     index = replace(index, grams=spelled, lookup=build_lookup(spelled))
-    assert scan(as_documents([innocent]), index, ScanSettings()).num_rows == 1
+    assert scan_contamination(as_documents([innocent]), index, ScanSettings()).num_rows == 1
 
 
 def test_the_answer_alone_is_no_contamination() -> None:
     answer = numbered(30, "answer")
     data = build_eval_index([EvalItem("i", "b", numbered(20), answer)], EvalIndexSettings())
-    assert scan(as_documents([answer]), parse_eval_index(data), ScanSettings()).num_rows == 0
+    assert (
+        scan_contamination(as_documents([answer]), parse_eval_index(data), ScanSettings()).num_rows
+        == 0
+    )
 
 
 def test_a_changed_drop_share_leaves_what_scan_reads_alone() -> None:
@@ -178,7 +190,9 @@ def test_a_changed_drop_share_leaves_what_scan_reads_alone() -> None:
     assert loose.scan.identity() == strict.scan.identity()
     assert "drop_share" not in loose.scan.identity()
     assert loose.verdict.identity() == {"drop_share": 0.5, "action": "drop"}
-    hits = scan(as_documents([numbered(20)]), make_index({"i": numbered(22)}), loose.scan)
+    hits = scan_contamination(
+        as_documents([numbered(20)]), make_index({"i": numbered(22)}), loose.scan
+    )
     assert verdicts(hits, loose.verdict).num_rows == 1
     assert verdicts(hits, strict.verdict).num_rows == 0
     with pytest.raises(ValidationError):
@@ -188,11 +202,11 @@ def test_a_changed_drop_share_leaves_what_scan_reads_alone() -> None:
 def test_chunks_do_not_change_the_hits() -> None:
     index = make_index({"i": numbered(22)})
     documents = as_documents(["x", numbered(22), None, numbered(25), "y"])
-    whole = scan(documents, index, ScanSettings())
+    whole = scan_contamination(documents, index, ScanSettings())
     pieces = pa.concat_tables([documents.slice(0, 2), documents.slice(2, 0), documents.slice(2)])
-    assert scan(pieces, index, ScanSettings()).equals(whole)
+    assert scan_contamination(pieces, index, ScanSettings()).equals(whole)
     assert whole["row"].to_pylist() == [1, 3]
-    assert scan(documents.slice(0, 0), index, ScanSettings()).num_rows == 0
+    assert scan_contamination(documents.slice(0, 0), index, ScanSettings()).num_rows == 0
 
 
 @pytest.mark.timeout(120)
@@ -213,14 +227,14 @@ def test_places_are_characters_of_the_text_itself() -> None:
     index = make_index({"item": numbered(20)})
     quote = numbered(20)
     text = f"Ａ naïve ﬁrst line…\n{quote}. Then\u0301 more, and again: {quote}!"
-    (hit,) = scan(as_documents(["x", text]), index, ScanSettings()).to_pylist()
+    (hit,) = scan_contamination(as_documents(["x", text]), index, ScanSettings()).to_pylist()
     assert [text[place["start"] : place["end"]] for place in hit["places"]] == [quote, quote]
 
 
 def test_an_edited_word_inside_a_quotation_belongs_to_its_place() -> None:
     words = numbered(60).split()
     quote = " ".join([*words[:30], "other", *words[31:]])
-    (hit,) = scan(as_documents([f"a {quote} b"]), make_index({"i": numbered(60)}), ScanSettings()).to_pylist()  # fmt: skip
+    (hit,) = scan_contamination(as_documents([f"a {quote} b"]), make_index({"i": numbered(60)}), ScanSettings()).to_pylist()  # fmt: skip
     assert hit["matched"] < hit["total"]
     assert [(place["start"], place["end"]) for place in hit["places"]] == [(2, 2 + len(quote))]
 
@@ -232,18 +246,20 @@ def test_lightly_edited_items_are_near_misses_and_drop_nothing(edits: int) -> No
         words[4 + 6 * edit] = "other"
     text = f"before {' '.join(words)} after"
     index = make_index({"item": numbered(24)})
-    hits = scan(as_documents([text]), index, ScanSettings())
+    hits = scan_contamination(as_documents([text]), index, ScanSettings())
     (hit,) = hits.to_pylist()
     assert hit["similarity"] == pytest.approx(1 - edits / 24)
     assert text[hit["places"][0]["start"] : hit["places"][-1]["end"]] == " ".join(words)
     assert judge(hits, VerdictSettings())["verdict"].to_pylist() == ["near_miss"]
     assert verdicts(hits, VerdictSettings(drop_share=0.3)).num_rows == 0 or edits == 1
     silent = ScanSettings(near_misses=None)
-    assert scan(as_documents([text]), index, silent).num_rows <= (edits == 1)
+    assert scan_contamination(as_documents([text]), index, silent).num_rows <= (edits == 1)
 
 
 def test_clean_text_has_no_near_misses() -> None:
-    hits = scan(as_documents([*prose()]), real_index(), ScanSettings(report_share=0.01))
+    hits = scan_contamination(
+        as_documents([*prose()]), real_index(), ScanSettings(report_share=0.01)
+    )
     assert hits["similarity"].null_count == hits.num_rows
 
 
@@ -269,7 +285,7 @@ def test_renamed_code_is_found_in_source_files_and_in_pages() -> None:
         page,
         "x = 1\n" * 50,
     ]
-    hits = scan(as_documents(texts), code_index(), ScanSettings())
+    hits = scan_contamination(as_documents(texts), code_index(), ScanSettings())
     assert [(h["row"], h["kind"], h["matched"] == h["total"]) for h in hits.to_pylist()] == [
         (0, "code", True),
         (1, "code", True),
@@ -283,7 +299,7 @@ def test_renamed_code_is_found_in_source_files_and_in_pages() -> None:
 
 def test_code_is_searched_for_only_in_the_domains_of_the_recipe() -> None:
     table = as_documents([RENAMED, RENAMED]).append_column("domain", pa.array(["web", "code"]))
-    hits = scan(table, code_index(), ScanSettings(code_domains=("code",)))
+    hits = scan_contamination(table, code_index(), ScanSettings(code_domains=("code",)))
     assert hits["row"].to_pylist() == [1]
 
 
@@ -291,7 +307,7 @@ def test_trivial_code_is_not_searched_for() -> None:
     item = EvalItem("add", "he", "", code="def add(a, b):\n    return a + b\n", language="python")
     index = parse_eval_index(build_eval_index([item], EvalIndexSettings()))
     assert index.metrics()["unindexed_items"] == [("he", "add")]
-    assert scan(as_documents(["def add(x, y):\n    return x + y\n"]), index, ScanSettings()).num_rows == 0  # fmt: skip
+    assert scan_contamination(as_documents(["def add(x, y):\n    return x + y\n"]), index, ScanSettings()).num_rows == 0  # fmt: skip
 
 
 def test_real_solutions_are_found_renamed_and_no_real_code_is_flagged() -> None:
@@ -331,7 +347,7 @@ def test_common_items_are_listed_and_do_not_drop() -> None:
     index = make_index({"phrase": numbered(14, "common"), "leak": numbered(20, "leak")})
     texts: list[str | None] = [f"{numbered(14, 'common')} text {i % 4}" for i in range(6)]
     texts.append(numbered(20, "leak"))
-    hits = scan(as_documents(texts), index, ScanSettings())
+    hits = scan_contamination(as_documents(texts), index, ScanSettings())
     ids = pa.chunked_array([pa.array([str(text)[-16:].encode() for text in texts])])
     counted = count_items(hits, ids, VerdictSettings())
     assert find_common([counted], 4).num_rows == 0  # copies count once
@@ -346,7 +362,7 @@ def test_common_items_are_listed_and_do_not_drop() -> None:
 def test_cuts_join_the_places_of_all_items() -> None:
     index = make_index({"a": numbered(20), "b": " ".join(numbered(30).split()[10:])})
     text = f"left {numbered(30)} right {numbered(20)} end"
-    hits = scan(as_documents([text, "none"]), index, ScanSettings())
+    hits = scan_contamination(as_documents([text, "none"]), index, ScanSettings())
     assert verdicts(hits, VerdictSettings(action="cut")).num_rows == 0
     (spans,) = cuts(judge(hits, VerdictSettings(action="cut"))).values()
     left = "".join(text[a:b] for a, b in zip([0, *(e for _, e in spans)], [*(s for s, _ in spans), len(text)], strict=True))  # fmt: skip
@@ -357,7 +373,9 @@ def test_cuts_join_the_places_of_all_items() -> None:
 def test_a_document_of_fifty_megabytes_is_searched_whole() -> None:
     filler = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod\n" * 720_000
     item = numbered(30)
-    hits = scan(as_documents([filler + item]), make_index({"i": item}), ScanSettings())
+    hits = scan_contamination(
+        as_documents([filler + item]), make_index({"i": item}), ScanSettings()
+    )
     (hit,) = hits.to_pylist()
     assert hit["places"] == [{"start": len(filler), "end": len(filler) + len(item)}]
     assert (hit["matched"], hit["total"]) == (18, 18)

@@ -9,14 +9,18 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.core.errors import SourceError, StoreError
-from corpus_assets.decontam.contamination import ContaminationSettings, ScanSettings, scan
+from corpus_assets.decontam.contamination import (
+    ContaminationSettings,
+    ScanSettings,
+    scan_contamination,
+)
 from corpus_assets.decontam.eval_index import (
     EvalIndexSettings,
     EvalItem,
     build_eval_index,
     parse_eval_index,
 )
-from corpus_assets.decontam.judgements import as_table, of_table, read_judgements, record
+from corpus_assets.decontam.judgements import as_table, of_table, read_judgements, record_judgement
 from corpus_assets.decontam.verdicts import (
     VerdictSettings,
     count_items,
@@ -42,7 +46,9 @@ def hits() -> pa.Table:
     item = EvalItem("i", "bench", " ".join(WORDS))
     index = parse_eval_index(build_eval_index([item], EvalIndexSettings()))
     ids = pa.array(IDS, pa.binary(16))
-    return scan(pa.table({"doc_id": ids, "text": pa.array(TEXTS)}), index, ScanSettings())
+    return scan_contamination(
+        pa.table({"doc_id": ids, "text": pa.array(TEXTS)}), index, ScanSettings()
+    )
 
 
 def reasons(found: pa.Table) -> dict[int, str]:
@@ -102,9 +108,9 @@ def test_a_common_item_is_no_leak_in_edited_form_either(hits: pa.Table) -> None:
 
 def test_judgements_are_recorded_and_the_last_word_stays(tmp_path: Path) -> None:
     path = tmp_path / "judgements.jsonl"
-    record(path, IDS[1], ("bench", "i"), "drop", "Ada", "a copy")
-    record(path, IDS[2], ("bench", "i"), "keep", "", "")
-    record(path, IDS[1], ("bench", "i"), "cut", "Ada", "cut is enough")
+    record_judgement(path, IDS[1], ("bench", "i"), "drop", "Ada", "a copy")
+    record_judgement(path, IDS[2], ("bench", "i"), "keep", "", "")
+    record_judgement(path, IDS[1], ("bench", "i"), "cut", "Ada", "cut is enough")
     read = read_judgements([path, path])
     assert len(path.read_text().splitlines()) == len(read) == 2
     assert of_table(as_table(read)) == {
@@ -118,10 +124,10 @@ def test_judgements_are_recorded_and_the_last_word_stays(tmp_path: Path) -> None
 def test_a_judgement_that_cannot_be_written_leaves_those_before_it(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", size_kib=64) as disk:
         path = disk / "judgements.jsonl"
-        record(path, IDS[1], ("bench", "i"), "drop", "Ada", "a copy")
+        record_judgement(path, IDS[1], ("bench", "i"), "drop", "Ada", "a copy")
         before = path.read_bytes()
         with pytest.raises(StoreError, match="is full"):
-            record(path, IDS[2], ("bench", "i"), "keep", "", "long " * 20_000)
+            record_judgement(path, IDS[2], ("bench", "i"), "keep", "", "long " * 20_000)
         assert path.read_bytes() == before
         assert list(disk.iterdir()) == [path]
 
@@ -139,7 +145,7 @@ def test_a_line_that_is_no_judgement_is_named(tmp_path: Path, line: str) -> None
 
 def test_two_files_that_say_otherwise_are_refused(tmp_path: Path) -> None:
     for name, said in (("a", "keep"), ("b", "drop")):
-        record(tmp_path / name, IDS[0], ("bench", "i"), said, "", "")  # type: ignore[arg-type]
+        record_judgement(tmp_path / name, IDS[0], ("bench", "i"), said, "", "")  # type: ignore[arg-type]
     with pytest.raises(SourceError, match="judged otherwise before"):
         read_judgements([tmp_path / "a", tmp_path / "b"])
     with pytest.raises(SourceError, match="cannot be read"):

@@ -18,7 +18,11 @@ import pytest
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.decontam import embedders
-from corpus_assets.decontam.contamination import ContaminationSettings, ScanSettings, scan
+from corpus_assets.decontam.contamination import (
+    ContaminationSettings,
+    ScanSettings,
+    scan_contamination,
+)
 from corpus_assets.decontam.embedders import (
     PLUG_INS,
     StaticVectors,
@@ -125,7 +129,7 @@ def found(index: EvalIndex, folder: Path, texts: list[str], chunk_rows: int = 10
     settings = ParaphraseScan(engine="tiny", report_similarity=0.5)
     search = Paraphrases(index, load_embedder("tiny", folder), settings)
     whole = ScanSettings(near_misses=None, paraphrases=settings)
-    return scan(documents(texts, chunk_rows), index, whole, search)
+    return scan_contamination(documents(texts, chunk_rows), index, whole, search)
 
 
 def test_paraphrased_items_are_found_with_their_places(index: EvalIndex, folder: Path) -> None:

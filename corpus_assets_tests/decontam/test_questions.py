@@ -8,7 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from corpus_assets.decontam.contamination import ScanSettings, VerdictSettings, scan, verdicts
+from corpus_assets.decontam.contamination import (
+    ScanSettings,
+    VerdictSettings,
+    scan_contamination,
+    verdicts,
+)
 from corpus_assets.decontam.eval_index import (
     EvalIndex,
     EvalIndexSettings,
@@ -77,7 +82,7 @@ def make_index(*items: EvalItem) -> EvalIndex:
 def dropped(texts: list[str], index: EvalIndex) -> dict[int, str]:
     ids = [hashlib.blake2b(str(i).encode(), digest_size=16).digest() for i in range(len(texts))]
     table = pa.table({"doc_id": pa.array(ids, pa.binary(16)), "text": pa.array(texts)})
-    found = verdicts(scan(table, index, ScanSettings()), VerdictSettings())
+    found = verdicts(scan_contamination(table, index, ScanSettings()), VerdictSettings())
     return dict(zip(found["row"].to_pylist(), found["item_id"].to_pylist(), strict=True))
 
 
@@ -149,7 +154,7 @@ def test_an_item_is_reported_once_with_its_best_form_and_all_of_its_places() -> 
     assert index.metrics()["items"] == 1
     page = f"{PASSAGE}\nMuch else was said about it.\n{ASKED}"
     table = pa.table({"doc_id": pa.array([b"0" * 16], pa.binary(16)), "text": pa.array([page])})
-    (hit,) = scan(table, index, ScanSettings()).to_pylist()
+    (hit,) = scan_contamination(table, index, ScanSettings()).to_pylist()
     assert (hit["matched"], hit["total"]) == (1, 1)
     covered = " ".join(page[place["start"] : place["end"]] for place in hit["places"])
     assert ASKED.rstrip("?") in covered

@@ -18,7 +18,7 @@ from corpus_assets.cli.main import main
 from corpus_assets.core.errors import MissingInput, RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.definitions import defs
-from corpus_assets.defs.assets import ASSETS, owned
+from corpus_assets.defs.assets import ASSETS, with_owner
 from corpus_assets.defs.build import BuildConfig, build_version
 from corpus_assets.defs.launched import file_takedown
 from corpus_assets.defs.resources import CorpusResource
@@ -82,16 +82,16 @@ def test_every_asset_says_what_it_does_and_which_code_made_it() -> None:
 
 
 def test_assets_belong_to_whom_the_setting_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert owned(ASSETS) == ASSETS
+    assert with_owner(ASSETS) == ASSETS
     monkeypatch.setenv("CORPUS_OWNERS", "team:data, legal@example.org")
-    found = owned(ASSETS)
+    found = with_owner(ASSETS)
     assert [asset.key for asset in found] == [asset.key for asset in ASSETS]
     for asset in found:
         assert [list(spec.owners) for spec in asset.specs] == [["team:data", "legal@example.org"]]
     dg.Definitions(assets=found, resources={"corpus": CorpusResource()}).get_repository_def()
     monkeypatch.setenv("CORPUS_OWNERS", "somebody")
     with pytest.raises(dg.DagsterInvalidDefinitionError, match="somebody"):
-        owned(ASSETS)
+        with_owner(ASSETS)
 
 
 def test_every_column_that_the_ui_shows_is_described() -> None:

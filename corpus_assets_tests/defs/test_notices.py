@@ -19,7 +19,7 @@ from catalog.formats.store import Store
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
-from corpus_assets.defs.notices import Channels, Notice, NotSent, Seen, news, notices
+from corpus_assets.defs.notice_sensor import Channels, Notice, NotSent, Seen, news, notices
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets_tests.conftest import VERSION, Place
 

@@ -30,7 +30,7 @@ from corpus_assets.graph.run import StageIncomplete
 from corpus_assets.session import open_session
 from corpus_assets.stages import function_of
 from corpus_assets.takedown.run import CERTIFICATES, run_pending
-from corpus_assets.versions.publish import publish
+from corpus_assets.versions.publish import publish_version
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.small_corpus import SNAPSHOTS
 
@@ -348,9 +348,9 @@ def test_a_request_that_comes_in_before_publication_joins_the_takedown(
 
     def late(*arguments: Any) -> None:
         file_one()
-        publish(*arguments)
+        publish_version(*arguments)
 
-    monkeypatch.setattr(building, "publish", late)
+    monkeypatch.setattr(building, "publish_version", late)
     file_one()
     if by == "a command":
         assert run_pending(home, runner=DagsterRuns()) is not None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from corpus_assets.demo.capture import Capture
-from corpus_assets.demo.generate import generate
+from corpus_assets.demo.generate import generate_demo
 from corpus_assets.demo.library import Library, read_library
 from corpus_assets.demo.web import build_snapshots
 from corpus_assets_tests.demo.tiny_library import write_tiny_library
@@ -27,12 +27,12 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_sources(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return generate(tmp_path_factory.mktemp("tiny_sources") / "sources", tiny)
+    return generate_demo(tmp_path_factory.mktemp("tiny_sources") / "sources", tiny)
 
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return generate(tmp_path_factory.mktemp("demo") / "sources")
+    return generate_demo(tmp_path_factory.mktemp("demo") / "sources")
 
 
 @pytest.fixture(scope="session")

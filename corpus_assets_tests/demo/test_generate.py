@@ -11,7 +11,7 @@ import pytest
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.demo import generate as generator
-from corpus_assets.demo.generate import file_digests, generate, is_complete
+from corpus_assets.demo.generate import file_digests, generate_demo, is_complete
 from corpus_assets.demo.library import read_library
 
 PROGRAM = """
@@ -41,7 +41,7 @@ def test_a_complete_folder_is_left_as_it_is(tiny: Path, tiny_sources: Path, tmp_
     out = shutil.copytree(tiny_sources, tmp_path / "out")
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
     inode = out.stat().st_ino
-    generate(out, tiny)
+    generate_demo(out, tiny)
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
     assert out.stat().st_ino == inode
 
@@ -54,7 +54,7 @@ def test_a_changed_file_is_noticed_and_everything_is_written_anew(
     (out / "blocklist.txt").write_text("changed\n")
     (out / "math/math-2024-04.jsonl").unlink()
     assert not is_complete(out, read_library(tiny).digest)
-    generate(out, tiny)
+    generate_demo(out, tiny)
     assert file_digests(out) == good
 
 
@@ -64,7 +64,7 @@ def test_another_generator_version_is_not_trusted(
     out = shutil.copytree(tiny_sources, tmp_path / "out")
     monkeypatch.setattr(generator, "GENERATOR_VERSION", generator.GENERATOR_VERSION + 1)
     assert not is_complete(out, read_library(tiny).digest)
-    generate(out, tiny)
+    generate_demo(out, tiny)
     state = json.loads((out / "generator.json").read_text())
     assert state["generator_version"] == generator.GENERATOR_VERSION
 
@@ -72,7 +72,7 @@ def test_another_generator_version_is_not_trusted(
 def test_a_folder_with_other_files_is_never_replaced(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(SourceError, match="choose an empty folder"):
-        generate(tmp_path, tiny)
+        generate_demo(tmp_path, tiny)
     assert (tmp_path / "thesis.txt").read_text() == "mine"
 
 
@@ -87,7 +87,7 @@ def test_a_killed_run_leaves_no_result_and_the_next_one_is_whole(
     process.send_signal(signal.SIGKILL)
     assert process.wait(timeout=60) == -signal.SIGKILL
     assert not out.exists()
-    generate(out, tiny)
+    generate_demo(out, tiny)
     assert file_digests(out) == file_digests(tiny_sources)
 
 

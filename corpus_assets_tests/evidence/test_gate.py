@@ -25,7 +25,7 @@ from corpus_assets.evidence.gate import (
     PASSED,
     UNDECIDED,
     compare_results,
-    decide,
+    decide_gate,
     find_results,
     judge,
     open_results,
@@ -271,7 +271,7 @@ def test_the_gate_of_a_version_follows_its_comparison(
     manifest = registry.version(VERSION).manifest_sha256
     arms = {"base": ("v0", "m0", NONE), "new": (VERSION, manifest, percent)}
     results = open_results(write_results(tmp_path / "results", arms))
-    gate = decide(registry, store, VERSION, results)
+    gate = decide_gate(registry, store, VERSION, results)
     assert gate.detail["outcome"] == outcome
     assert said in gate.detail["message"]
     (stored,) = registry.gates(VERSION)
@@ -281,7 +281,9 @@ def test_the_gate_of_a_version_follows_its_comparison(
     )
     wrong = arms | {"new": (VERSION, "0" * 64, percent)}
     with pytest.raises(EvidenceError, match="no arm with the manifest"):
-        decide(registry, store, VERSION, open_results(write_results(tmp_path / "other", wrong)))
+        decide_gate(
+            registry, store, VERSION, open_results(write_results(tmp_path / "other", wrong))
+        )
 
 
 def test_missing_runs_keep_a_good_comparison_undecided(
@@ -293,7 +295,7 @@ def test_missing_runs_keep_a_good_comparison_undecided(
     folder = write_results(tmp_path / "results", arms, seeds=3)
     for path in sorted((folder / "runs").glob("new*seed2*")):
         path.unlink()
-    gate = decide(registry, store, VERSION, open_results(folder))
+    gate = decide_gate(registry, store, VERSION, open_results(folder))
     assert (gate.passed, gate.detail["outcome"]) == (False, UNDECIDED)
     assert "2 of 12 planned runs have no result" in gate.detail["message"]
 
@@ -307,6 +309,6 @@ def test_a_release_by_gates_is_withdrawn_where_models_fail_later(
     registry.release_version(VERSION, by, "seen", override=True)
     assert registry.version().name == VERSION
     arms = {"base": ("v0", "m0", NONE), "new": (VERSION, manifest, {"prose": 5.0, "code": 5.0})}
-    gate = decide(registry, store, VERSION, open_results(write_results(tmp_path / "r", arms)))
+    gate = decide_gate(registry, store, VERSION, open_results(write_results(tmp_path / "r", arms)))
     assert gate.detail["outcome"] == FAILED
     assert registry.version(VERSION).state == ("candidate" if by == "gate" else "released")

@@ -16,7 +16,7 @@ from corpus_assets.evidence.mixtures import (
     Predictions,
     fit_swarm,
     mixmin,
-    propose,
+    propose_mixture,
     swarm,
     weight_limits,
 )
@@ -93,7 +93,7 @@ def test_groups_are_not_repeated_beyond_their_limit() -> None:
     tokens = {"web": 1000, "code": 10, "books": 100}
     limits = weight_limits(tokens, budget=1000, max_epochs=4)
     assert limits == {"web": 1.0, "code": 0.04, "books": 0.4}
-    found = propose(list(tokens), tokens, 1000, drawn([0.1, 0.8, 0.1]))
+    found = propose_mixture(list(tokens), tokens, 1000, drawn([0.1, 0.8, 0.1]))
     assert found.weights["code"] == pytest.approx(0.04)
     assert found.gain < 0
     assert yaml.safe_load(found.recipe_text())["mixture"]["domains"]["code"] == 0.04

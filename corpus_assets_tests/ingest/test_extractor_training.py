@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from corpus_assets.cli.extraction import extraction
 from corpus_assets.core.errors import CorpusError
-from corpus_assets.ingest.stored_pages import stored_pages
+from corpus_assets.ingest.stored_pages import read_stored_pages
 from corpus_assets_tests.ingest.extract.article import SENTENCE
 from corpus_assets_tests.ingest.warc_bytes import member, members, response
 from pageblocks.training import Truth, read_truth
@@ -38,7 +38,7 @@ def test_truth_is_read_from_json_lines_and_records(tmp_path: Path) -> None:
     pages.write_bytes(
         member(response("https://www.x.co.uk/1", b"<p>a b", record_id="<urn:uuid:1>"))
     )
-    assert read_truth([truth, more], stored_pages([pages])) == [
+    assert read_truth([truth, more], read_stored_pages([pages])) == [
         Truth(b"<p>a b", " a b ", "article", "unknown", "x.co.uk"),
         Truth(b"<p>c", "c", "forum", "de", "b.org"),
     ]
@@ -93,7 +93,7 @@ def test_labels_of_a_program_are_a_truth_set(tmp_path: Path) -> None:
     done = CliRunner().invoke(extraction, [*given, "--", sys.executable, "-c", program])
     assert done.exit_code == 0, done.output
     assert json.loads(done.output) == {"truth": str(out), "labelled": 2, "empty": 1}
-    assert read_truth([out], stored_pages([warc])) == [
+    assert read_truth([out], read_stored_pages([warc])) == [
         Truth(b"<p>one", "ONE", "other", "unknown", "a.org"),
         Truth("<p>drei Übel; $(x)".encode(), "DREI ÜBEL; $(X)", "other", "unknown", "c.org"),
     ]

@@ -11,7 +11,7 @@ from corpus_assets.core.errors import ModelError
 from corpus_assets.models.ngram_file import NgramModel, dump_models, load_models, parse_models
 from corpus_assets.models.ngram_perplexity import divergences_of, perplexities
 from corpus_assets.models.ngram_score import next_probability, start_line
-from corpus_assets.models.ngram_units import fold, split_units, unit_kinds
+from corpus_assets.models.ngram_units import fold_units, split_units, unit_kinds
 from corpus_assets.signals.stages.perplexity_training import NgramSettings, drawn_texts, train_model
 from corpus_assets_tests.models.lm_reference import BOUNDARY, UNKNOWN, Model, units
 
@@ -71,7 +71,7 @@ def sample_texts(seed: int, n: int) -> list[str]:
 
 
 def folded(text: str) -> str:
-    data, offsets = fold(pa.array([text], pa.large_string()))
+    data, offsets = fold_units(pa.array([text], pa.large_string()))
     return bytes(data[offsets[0] : offsets[1]]).decode()
 
 
@@ -86,7 +86,7 @@ def trained(texts: list[str], **settings: int) -> tuple[NgramModel, list[str]]:
 
 @pytest.mark.parametrize("text", NASTY)
 def test_units_are_those_of_the_reference(text: str) -> None:
-    data, offsets = fold(pa.array(["before", text, "after"], pa.large_string()))
+    data, offsets = fold_units(pa.array(["before", text, "after"], pa.large_string()))
     spans, rows = split_units(data, offsets, unit_kinds())
     found = [
         bytes(data[start:end]).decode() if start < end else BOUNDARY

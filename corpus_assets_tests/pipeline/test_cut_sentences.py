@@ -11,7 +11,7 @@ import pytest
 from catalog.formats.token_text import extracted_range
 from corpus_assets.core.errors import ModelError, RecipeError
 from corpus_assets.core.task import read_table
-from corpus_assets.graph.plan import plan
+from corpus_assets.graph.plan import plan_build
 from corpus_assets.graph.run import run_asset
 from corpus_assets.recipe.load import changed_recipe, parse_recipe
 from corpus_assets.session import Session
@@ -152,7 +152,7 @@ def test_a_classifier_of_sentences_can_be_trained_here(corpus: Corpus, tmp_path:
 def test_a_model_that_is_not_here_is_refused_before_any_work(corpus: Corpus) -> None:
     session = corpus.session([PAGES], **changes({"model": "no-such-model"}))
     with pytest.raises(ModelError, match="model no-such-model is not installed: run `corpus mod"):
-        plan(session.pipeline, session.registry)
+        plan_build(session.pipeline, session.registry)
 
 
 @pytest.mark.parametrize(

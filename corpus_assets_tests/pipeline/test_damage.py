@@ -21,7 +21,7 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.store import LocalStore, load_result, sealed_json
 from corpus_assets.session import reopen_session
 from corpus_assets.takedown.run import run_pending
-from corpus_assets.versions.publish import publish
+from corpus_assets.versions.publish import publish_version
 from corpus_assets.versions.published import check_artifact_rows
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.conftest import VERSION, Place
@@ -171,7 +171,7 @@ def take_out(place: Place) -> None:
     with reopen_session(home_of(place), VERSION) as session:
         run_all(session)
         made = make_version(session.pipeline, AFTER)
-        publish(session.pipeline, session.registry, made, session.replaces)
+        publish_version(session.pipeline, session.registry, made, session.replaces)
 
 
 def order(place: Place, host: str = "site-0.example.org") -> None:

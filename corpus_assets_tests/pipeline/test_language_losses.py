@@ -8,7 +8,7 @@ import pytest
 from corpus_assets.cli.build_view import _loss_lines
 from corpus_assets.graph.checks import CheckOutcome, check_asset
 from corpus_assets.graph.run import run_asset
-from corpus_assets.select.losses import losses_message, summed
+from corpus_assets.select.losses import rule_losses_message, summed_losses
 from corpus_assets.session import Session
 from corpus_assets_tests.pipeline.test_repeated_lines import Corpus, clean
 
@@ -70,8 +70,8 @@ def test_a_bound_by_language_ends_the_warning(corpus: Corpus) -> None:
 
 def test_few_documents_are_not_judged() -> None:
     parts = [{"lo": {"*": 10, "word_length": 9}}, {"lo": {"*": 9, "word_length": 9}}]
-    assert losses_message(summed(parts), 0.5)[0]
-    passed, message = losses_message(summed([*parts, {"lo": {"*": 1}}]), 0.5)
+    assert rule_losses_message(summed_losses(parts), 0.5)[0]
+    passed, message = rule_losses_message(summed_losses([*parts, {"lo": {"*": 1}}]), 0.5)
     assert not passed
     assert "`word_length` drops 90% of 20 documents in lo" in message
-    assert losses_message(summed([*parts, {"lo": {"*": 17}}]), 0.5)[0]  # exactly half
+    assert rule_losses_message(summed_losses([*parts, {"lo": {"*": 17}}]), 0.5)[0]  # exactly half

@@ -16,12 +16,12 @@ from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.home import Home
 from corpus_assets.core.packs import StageResults
 from corpus_assets.core.store import LocalStore
-from corpus_assets.graph.plan import CACHED, plan
+from corpus_assets.graph.plan import CACHED, plan_build
 from corpus_assets.select.losses import RULES, rule_counts
 from corpus_assets.session import open_session
 from corpus_assets.versions import gc, rule_charts
 from corpus_assets.versions.funnel import read_columns
-from corpus_assets.versions.gc import collect
+from corpus_assets.versions.gc import collect_garbage
 from corpus_assets_tests.conftest import Place, as_if_many_parts
 from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.pipeline.test_damage import AFTER, flip, named, order, problems, take_out
@@ -37,7 +37,7 @@ def place(grouped_build: Place, tmp_path: Path) -> Iterator[Place]:
 
 def states(place: Place) -> set[str]:
     with open_session(str(place.recipe), Home.resolve(str(place.home))) as session:
-        return {line.state for line in plan(session.pipeline, session.registry)}
+        return {line.state for line in plan_build(session.pipeline, session.registry)}
 
 
 def packs_of(place: Place) -> list[str]:
@@ -83,7 +83,7 @@ def test_what_a_takedown_removes_leaves_the_packs_with_the_collection(place: Pla
     before = {row.fingerprint for row in registry.artifacts("signals", "crawl-1")}
     order(place)
     take_out(place)
-    collect(store, registry)
+    collect_garbage(store, registry)
     alive = {row.fingerprint for row in registry.artifacts("signals", "crawl-1")}
     gone = before - alive
     assert gone
@@ -109,7 +109,7 @@ def test_a_collection_asks_a_ranged_file_for_its_index_and_its_task_for_nothing(
 
     monkeypatch.setattr(LocalStore, "read_range", noted)
     monkeypatch.setattr(gc, "load_result", noted)
-    assert collect(store, registry, dry_run=True).artifacts == 0
+    assert collect_garbage(store, registry, dry_run=True).artifacts == 0
     ranged = [o for row in registry.artifacts() for o in row.outputs if o.name.endswith(".zip")]
     assert ranged
     assert sorted(read) == sorted(output.path for output in ranged)

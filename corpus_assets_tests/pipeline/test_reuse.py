@@ -20,8 +20,8 @@ from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.signals.stages import signals as signals_stage
 from corpus_assets.versions import gates
-from corpus_assets.versions.gc import collect
-from corpus_assets.versions.publish import publish
+from corpus_assets.versions.gc import collect_garbage
+from corpus_assets.versions.publish import publish_version
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.promises.erasure.build import run_all
 from corpus_assets_tests.registry_states import add_orders
@@ -33,7 +33,7 @@ def _build(session: Session, version: str) -> None:
     for snapshot in pipeline.recipe.snapshots if not session.replaces else ():
         pin_snapshot(pipeline, registry, snapshot)
     run_all(session)
-    publish(pipeline, registry, make_version(pipeline, version), session.replaces)
+    publish_version(pipeline, registry, make_version(pipeline, version), session.replaces)
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_a_second_takedown_after_a_collection_takes_rows_over_again(
     ]
     _take_out(home, alone[0], "small-1", "small-1.td1")
     with reopen_session(home, "small-1.td1") as session:
-        collect(session.pipeline.store, session.registry)
+        collect_garbage(session.pipeline.store, session.registry)
     _take_out(home, alone[1], "small-1.td1", "small-1.td2")
     assert +computed == Counter()
 

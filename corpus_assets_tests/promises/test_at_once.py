@@ -16,7 +16,7 @@ from catalog.formats.store import Store
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.core.store import open_store
-from corpus_assets.versions.gc import collect
+from corpus_assets.versions.gc import collect_garbage
 from corpus_assets_tests.demo_build import corpus_command, environment, version_files
 from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.small_corpus import make_small_corpus
@@ -140,6 +140,6 @@ def test_two_takedown_runs_and_a_build_at_once_end_as_one_after_the_other(
     chain = registry.certificates()
     assert [row.request_id for row in chain] == [1, 2]
     for place in (home, apart):
-        collect(open_store(str(place / "store")), _registry(place))
+        collect_garbage(open_store(str(place / "store")), _registry(place))
     assert _texts(home) == _texts(apart)
     assert registry.leases("") == []

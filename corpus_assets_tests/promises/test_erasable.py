@@ -25,8 +25,8 @@ from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.takedown.run import run_pending
 from corpus_assets.text.sketch import SketchIndex
-from corpus_assets.versions.gc import collect
-from corpus_assets.versions.publish import publish
+from corpus_assets.versions.gc import collect_garbage
+from corpus_assets.versions.publish import publish_version
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.demo_build import version_files
@@ -52,7 +52,7 @@ def _build(session: Session, version: str) -> None:
             pin_snapshot(session.pipeline, session.registry, snapshot)
     run_all(session)
     made = make_version(session.pipeline, version)
-    publish(session.pipeline, session.registry, made, session.replaces)
+    publish_version(session.pipeline, session.registry, made, session.replaces)
 
 
 def _order(home: Path, orders: Sequence[Order]) -> None:
@@ -254,7 +254,7 @@ def test_nothing_that_holds_the_text_is_left_after_collection(base: Path, tmp_pa
     assert _holders(home, text)
     registry = Registry(Home.resolve(str(home)).catalog_url)
     with reopen_session(Home.resolve(str(home)), AFTER) as session:
-        gone = collect(session.pipeline.store, registry)
+        gone = collect_garbage(session.pipeline.store, registry)
     assert gone.bytes > 0
     assert _holders(home, text) == []
     for row in registry.lineage_files(AFTER):

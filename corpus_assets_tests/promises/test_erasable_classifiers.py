@@ -15,8 +15,8 @@ from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.stages import STAGES
-from corpus_assets.versions.gc import collect
-from corpus_assets.versions.publish import publish
+from corpus_assets.versions.gc import collect_garbage
+from corpus_assets.versions.publish import publish_version
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.promises.erasure.build import run_all
 from corpus_assets_tests.promises.erasure.case import Erasure, Kit
@@ -93,18 +93,18 @@ def test_a_document_that_was_taken_down_is_in_no_sample_and_in_no_later_training
             pin_snapshot(session.pipeline, session.registry, name)
         run_all(session)
         first = make_version(session.pipeline, "v")
-        publish(session.pipeline, session.registry, first)
+        publish_version(session.pipeline, session.registry, first)
         store, registry = session.pipeline.store, session.registry
         gone = min(_sampled(store, session))
         add_orders(registry, [SuppressionRow("doc_id", gone.hex())])
     with reopen_session(home, "v") as session:
         run_all(session)
         second = make_version(session.pipeline, "v.td1")
-        publish(session.pipeline, session.registry, second, ["v"])
+        publish_version(session.pipeline, session.registry, second, ["v"])
         pin = "classifiers/quality"
         assert second.lock.calibrations[pin] == first.lock.calibrations[pin]
     assert gone in _stored_samples(store)
-    collect(store, registry)
+    collect_garbage(store, registry)
     assert gone not in _stored_samples(store)
     with open_session(recipe, home, overrides=LEARNS, upgrade=("classifiers",)) as session:
         run_all(session)

@@ -30,8 +30,8 @@ from corpus_assets.session import Session, open_session, reopen_session
 from corpus_assets.signals import embedding_score
 from corpus_assets.signals.embedding_score import PLUG_INS
 from corpus_assets.takedown.run import run_pending
-from corpus_assets.versions.gc import collect
-from corpus_assets.versions.publish import publish
+from corpus_assets.versions.gc import collect_garbage
+from corpus_assets.versions.publish import publish_version
 from corpus_assets.versions.version import make_version
 from corpus_assets_tests.demo_build import version_files
 from corpus_assets_tests.promises.erasure.build import run_all
@@ -143,7 +143,7 @@ def _build(session: Session, version: str) -> None:
         pin_snapshot(session.pipeline, session.registry, snapshot)
     run_all(session)
     made = make_version(session.pipeline, version)
-    publish(session.pipeline, session.registry, made, session.replaces)
+    publish_version(session.pipeline, session.registry, made, session.replaces)
 
 
 @pytest.fixture(scope="module")
@@ -284,14 +284,14 @@ def test_versions_of_one_recipe_keep_the_lists_they_were_built_from(base: Path, 
         assert [path.name for path in lists] == ["hosts.txt", "hosts.txt"]
         assert not lists[0].exists(), "links are for the time of the session"
     revoke(registry, "small-2")
-    collect(store, registry, keep_revoked=True)
+    collect_garbage(store, registry, keep_revoked=True)
     assert other in _copies(home)
-    collect(store, registry)
+    collect_garbage(store, registry)
     assert _copies(home) == {file for files in _named(home, BASE).values() for file in files}
     assert other not in _copies(home)
     assert _problems(home, BASE) == []
     revoke(registry, BASE)
-    collect(store, registry)
+    collect_garbage(store, registry)
     assert _copies(home) == set()
 
 

@@ -19,7 +19,7 @@ from corpus_assets.core.store import open_store
 from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.session import open_session
 from corpus_assets.takedown.run import run_pending
-from corpus_assets.versions.gc import collect
+from corpus_assets.versions.gc import collect_garbage
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.killed_writer import kill_while_writing
@@ -77,10 +77,10 @@ def test_where_revoked_versions_are_kept_only_the_leftovers_of_killed_runs_go(ho
     revoke(registry, "small-1")
     before = {*store.list("artifacts"), *store.list("versions")}
     store.write("versions/killed/report.html", TEXT.encode())  # killed before it was published
-    collect(store, registry, home, keep_revoked=True)
+    collect_garbage(store, registry, home, keep_revoked=True)
     assert {*store.list("artifacts"), *store.list("versions")} == before
     assert _holding_text(home.root) == []
-    collect(store, registry, home)
+    collect_garbage(store, registry, home)
     assert [*store.list("artifacts/documents"), *store.list("versions")] == []
 
 
@@ -101,9 +101,9 @@ def test_a_collection_leaves_the_finished_work_of_a_build_that_has_not_published
 ) -> None:
     registry, store = Registry(unfinished.catalog_url), open_store(unfinished.store_url)
     before = set(store.list("artifacts"))
-    assert collect(store, registry, unfinished).files == 0
+    assert collect_garbage(store, registry, unfinished).files == 0
     assert set(store.list("artifacts")) == before
-    gone = collect(store, registry, replace(unfinished, keep_unpublished_days=0))
+    gone = collect_garbage(store, registry, replace(unfinished, keep_unpublished_days=0))
     assert gone.files
     assert list(store.list("artifacts/documents")) == []
 
@@ -115,7 +115,7 @@ def test_what_an_order_names_goes_however_young_it_is_and_what_it_does_not_name_
     before = {row.fingerprint for row in registry.artifacts("documents")}
     assert url_key(URL) in _url_keys(unfinished)
     add_orders(registry, [SuppressionRow("url_key", url_key(URL))])
-    collect(store, registry, unfinished)
+    collect_garbage(store, registry, unfinished)
     left = {row.fingerprint for row in registry.artifacts("documents")}
     assert set() < left < before
     assert url_key(URL) not in _url_keys(unfinished)

@@ -14,7 +14,7 @@ from catalog.errors import CatalogBusy
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
 from corpus_assets.graph.leases import collecting
-from corpus_assets.versions.gc import collect
+from corpus_assets.versions.gc import collect_garbage
 from corpus_assets_tests.demo_build import corpus_command, environment, run_corpus, version_files
 from corpus_assets_tests.small_corpus import make_small_corpus
 
@@ -72,7 +72,7 @@ def test_a_paused_build_loses_its_lease_publishes_nothing_and_is_repeated_byte_f
         time.sleep(0.1)
     store = open_store(place.store_url)
     with collecting(registry) as held:  # all that is finished, as if it were old
-        collect(store, held, replace(place, keep_unpublished_days=0))
+        collect_garbage(store, held, replace(place, keep_unpublished_days=0))
     assert list(store.list("artifacts/documents")) == []
     os.killpg(build.pid, signal.SIGCONT)
     printed, told = build.communicate()

@@ -9,7 +9,7 @@ import pytest
 
 from corpus_assets.build import InProcess, build, pin_sources
 from corpus_assets.core.home import Home
-from corpus_assets.graph.plan import plan
+from corpus_assets.graph.plan import plan_build
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.session import open_session
 from corpus_assets_tests.cli.test_commands import Captured, said
@@ -49,7 +49,7 @@ def test_every_shipped_recipe_is_planned_and_pins_its_sources_in_one_home(
     for name in NAMES:
         with open_session(str(own_copy(tmp_path, name)), home, overrides=FALLBACKS) as session:
             pin_sources(session)
-            source_files, *_ = plan(session.pipeline, session.registry)
+            source_files, *_ = plan_build(session.pipeline, session.registry)
             assert source_files.to_run == 0, name
 
 

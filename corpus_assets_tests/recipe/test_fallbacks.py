@@ -16,8 +16,8 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.lock import load_lock
 from corpus_assets.core.model_choice import ModelChoice
 from corpus_assets.core.progress import Silent
-from corpus_assets.demo.generate import generate
-from corpus_assets.graph.plan import plan
+from corpus_assets.demo.generate import generate_demo
+from corpus_assets.graph.plan import plan_build
 from corpus_assets.graph.run import run_asset
 from corpus_assets.models.files import add_model, how_to_get
 from corpus_assets.recipe.load import load_recipe, parse_recipe
@@ -63,7 +63,7 @@ def test_fallbacks_replace_every_named_model_and_are_part_of_the_identity(
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     found = Home.resolve(str(tmp_path_factory.mktemp("home")))
-    generate(found.demo_sources)
+    generate_demo(found.demo_sources)
     return found
 
 
@@ -73,7 +73,7 @@ def test_a_shipped_recipe_without_its_models_refuses_in_one_line(name: str, home
     path = str(RECIPES / f"{name}.yaml")
     with open_session(path, home) as session:
         with pytest.raises(ModelError) as raised:
-            plan(session.pipeline, session.registry)
+            plan_build(session.pipeline, session.registry)
         with pytest.raises(ModelError, match="is not installed"):  # as Dagster would run it
             run_asset(
                 session.pipeline, session.engine, session.registry, session.progress, "documents",

@@ -11,7 +11,7 @@ import pytest
 from corpus_assets.build import InProcess, build, pin_sources
 from corpus_assets.core.home import Home
 from corpus_assets.core.task import read_table
-from corpus_assets.demo.generate import generate
+from corpus_assets.demo.generate import generate_demo
 from corpus_assets.graph.run import run_asset
 from corpus_assets.inspect.mix import mix_source
 from corpus_assets.recipe.load import load_recipe
@@ -43,7 +43,7 @@ def records(session: Session) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     found = Home.resolve(str(tmp_path_factory.mktemp("home")))
-    generate(found.demo_sources)
+    generate_demo(found.demo_sources)
     return found
 
 

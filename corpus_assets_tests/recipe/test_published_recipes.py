@@ -12,7 +12,7 @@ import pytest
 
 from corpus_assets.core.home import Home
 from corpus_assets.core.task import read_table
-from corpus_assets.demo.generate import generate
+from corpus_assets.demo.generate import generate_demo
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import pin_snapshot
 from corpus_assets.recipe.load import load_recipe
@@ -119,7 +119,7 @@ def sliced(tmp_path_factory: pytest.TempPathFactory) -> Slice:
     German, French and Spanish."""
     folder = tmp_path_factory.mktemp("published")
     home = folder / "home"
-    sources = generate(home / "demo-sources")
+    sources = generate_demo(home / "demo-sources")
     known = {r["key"]: r for r in planted(home) if r["file"] == FILE}
     wanted: dict[str, set[str]] = {}
     ordinary = Counter[str]()

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from corpus_assets.core.home import Home
-from corpus_assets.graph.plan import plan
+from corpus_assets.graph.plan import plan_build
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.session import open_session
 from corpus_assets.stages import STAGES
@@ -169,7 +169,7 @@ def test_every_shipped_recipe_loads_and_can_be_planned(name: str, home: Home) ->
     if name == "commoncrawl":
         changes["sources.0.snapshots"] = {"crawl": "."}
     with open_session(str(RECIPES / f"{name}.yaml"), home, overrides=changes) as session:
-        lines = plan(session.pipeline, session.registry)
+        lines = plan_build(session.pipeline, session.registry)
     assert [line.asset for line in lines] == ["source_files", *STAGES.assets]
     assert lines[0].to_run == len(session.pipeline.recipe.snapshots)
 

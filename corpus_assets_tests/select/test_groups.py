@@ -5,7 +5,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.select.groups import GroupBy, check_columns, group_labels, values_of
+from corpus_assets.select.groups import GroupBy, check_columns, group_labels, group_values
 
 PARSE = TypeAdapter[GroupBy](GroupBy).validate_python
 SIGNALS = pa.table(
@@ -32,7 +32,7 @@ def test_several_labels_can_be_one_value_and_axes_stand_by_name() -> None:
         "about.topic=other/language=other",
         "about.topic=other/language=other",
     ]
-    assert values_of(group_by) == {"language": ("de", "other"), "about.topic": ("math", "other")}
+    assert group_values(group_by) == {"language": ("de", "other"), "about.topic": ("math", "other")}
 
 
 def test_a_table_without_rows_has_no_labels() -> None:

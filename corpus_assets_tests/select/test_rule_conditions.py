@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import digest
 from corpus_assets.select.columns import Columns, with_source, with_tie_keys
-from corpus_assets.select.losses import language_losses, losses_message
-from corpus_assets.select.requirement import requirement
+from corpus_assets.select.losses import language_losses, rule_losses_message
+from corpus_assets.select.requirement import requirement_of
 from corpus_assets.select.rules import Cut, SelectionSettings
 from corpus_assets.select.selection import Cutoffs, resolve_cutoffs, select
 from corpus_assets_tests.select.test_selection import settings, tables
@@ -210,7 +210,7 @@ def test_the_check_names_the_signal_of_a_condition() -> None:
 
 def test_people_read_whom_a_rule_is_about() -> None:
     def said(recipe: str, cutoffs: Cutoffs) -> str:
-        return str(requirement(settings(recipe).rules[0], cutoffs, "web", "en"))
+        return str(requirement_of(settings(recipe).rules[0], cutoffs, "web", "en"))
 
     assert said(TIERED, {}) == "at least 50, where tier is one of low, unknown"
     assert said(where("{signal: quality_score, max: 0.4}"), {}) == (
@@ -237,7 +237,7 @@ def test_the_loss_of_a_language_is_judged_among_those_whom_the_rule_is_about() -
     about = {"few_words": columns.concerns(stated.rules[0], stated, cutoffs)}
     losses = language_losses(select(documents, signals, stated, cutoffs), stated, about)
     assert losses == {"zh": {"*": 100, "few_words": 30, "*few_words": 30}}
-    passed, message = losses_message(losses, 0.5)
+    passed, message = rule_losses_message(losses, 0.5)
     assert not passed
     assert "`few_words` drops 100% of 30 documents in zh that it is about" in message
 

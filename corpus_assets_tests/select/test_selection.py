@@ -12,7 +12,7 @@ import yaml
 from corpus_assets.core.errors import CorruptArtifact, RecipeError
 from corpus_assets.core.schemas import SELECTION
 from corpus_assets.select.columns import SOURCE_TIER, TIE_KEY, Columns, with_source, with_tie_keys
-from corpus_assets.select.requirement import requirement
+from corpus_assets.select.requirement import requirement_of
 from corpus_assets.select.rules import Cut, SelectionSettings
 from corpus_assets.select.selection import (
     Cutoffs,
@@ -22,7 +22,7 @@ from corpus_assets.select.selection import (
     resolve_cutoffs,
     select,
 )
-from corpus_assets.select.shares import gaps
+from corpus_assets.select.shares import share_gaps
 
 RECIPE = """
 rules:
@@ -143,7 +143,7 @@ def test_a_value_at_an_exclusive_bound_fails_whoever_gives_the_bound(
     (row,) = decide({"n_words": words, "language": language}, recipe=recipe)
     assert row["kept"] == kept
     (rule,) = settings(recipe).rules
-    asked = requirement(rule, {}, "web", language)
+    asked = requirement_of(rule, {}, "web", language)
     assert str(asked) == f"above 50, below {100 if language == 'en' else 120}"
 
 
@@ -363,11 +363,11 @@ def test_shares_are_counted_as_they_were_asked_for() -> None:
         ((documents, weight, beyond),) = found[name]["of"].values()
         assert documents == weight
         assert beyond == pytest.approx(share * weight, abs=1)
-    assert gaps([found])[0].gap == 0
+    assert share_gaps([found])[0].gap == 0
     worse = [{**row, "quality_score": row["quality_score"] / 2} for row in rows]
     moved = dropped_shares(Columns(signals_with_domain(worse)), settings(), cutoffs)
-    assert gaps([moved])[0].gap > 0.05
-    assert gaps([found, moved])[0].documents > gaps([moved])[0].documents
+    assert share_gaps([moved])[0].gap > 0.05
+    assert share_gaps([found, moved])[0].documents > share_gaps([moved])[0].documents
 
 
 def test_the_order_and_slicing_of_documents_do_not_change_cutoffs() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.columns import with_tie_keys
-from corpus_assets.select.rules import column_of, leaves
+from corpus_assets.select.rules import column_of, leaf_columns
 from corpus_assets.select.selection import resolve_cutoffs, select
 from corpus_assets_tests.select.test_selection import settings
 
@@ -60,7 +60,12 @@ def test_a_member_is_asked_like_a_column_and_one_that_is_missing_fails(
 
 def test_members_are_checked_by_name_and_kind() -> None:
     columns = {"page": KIND, "n_chars": pa.int64()}
-    assert list(leaves(columns)) == ["page.topic", "page.level.code", "page.level.score", "n_chars"]
+    assert list(leaf_columns(columns)) == [
+        "page.topic",
+        "page.level.code",
+        "page.level.score",
+        "n_chars",
+    ]
     assert column_of("page.level.code") == "page"
     stated = settings("rules: [{name: r, signal: page.topic, in: [a]}]")
     stated.check(columns)

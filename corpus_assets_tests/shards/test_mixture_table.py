@@ -7,7 +7,7 @@ import pytest
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture import MixtureSettings, phases_from
-from corpus_assets.shards.mixture_table import gathered, mix_of, mixture_table
+from corpus_assets.shards.mixture_table import gathered_rows, mix_of, mixture_rows
 from corpus_assets_tests.shards.test_mixture import SEQ_LEN, WEB_AND_CODE, full, mix, sized
 
 
@@ -33,7 +33,7 @@ def test_a_mix_shows_tokens_shares_epochs_and_limits_of_every_group() -> None:
 
 def test_the_table_of_phases_is_that_of_the_manifest() -> None:
     made = mix_of(WEB_AND_CODE, mix(), SEQ_LEN)
-    table = by_group(mixture_table(WEB_AND_CODE, phases_from(WEB_AND_CODE, mix(), SEQ_LEN)))
+    table = by_group(mixture_rows(WEB_AND_CODE, phases_from(WEB_AND_CODE, mix(), SEQ_LEN)))
     for row in made.rows:
         assert row["drawn_tokens"] == table[row["group"]]["drawn_tokens"]
         assert row["epochs"] == table[row["group"]]["epochs"]
@@ -198,18 +198,18 @@ def test_sources_of_many_small_groups_keep_their_shares() -> None:
 
 def test_rows_can_be_gathered_by_source_tier_and_domain() -> None:
     rows = mix_of(WEB_AND_CODE, mix(), SEQ_LEN).rows
-    sources = by_group(gathered(rows, "source"))
+    sources = by_group(gathered_rows(rows, "source"))
     assert {name: row["tokens"] for name, row in sources.items()} == {
         "code/A": 200_000,
         "web/A": 500_000,
         "web/B": 100_000,
     }
-    tiers, domains = by_group(gathered(rows, "tier")), by_group(gathered(rows, "domain"))
+    tiers, domains = by_group(gathered_rows(rows, "tier")), by_group(gathered_rows(rows, "domain"))
     assert set(tiers) == {"web/high", "web/low", "code/mid"}
     assert tiers["web/high"]["tokens"] == 200_000
     assert tiers["web/high"]["epochs"] == 2.0
     assert domains["web"]["share"] == domains["web"]["phases"]["main"] == 0.75
-    assert gathered(rows, "group") == list(rows)
+    assert gathered_rows(rows, "group") == list(rows)
 
 
 def test_thousands_of_groups_are_mixed_exactly() -> None:

@@ -12,12 +12,12 @@ from pydantic import ValidationError
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import digest
-from corpus_assets.signals import FAMILIES
 from corpus_assets.signals.bad_words import BadWords
 from corpus_assets.signals.base import SignalFamily, TextBatch
 from corpus_assets.signals.characters import COLUMNS as SCRIPT_COLUMNS
 from corpus_assets.signals.characters import Characters
 from corpus_assets.signals.code import GENERATED, LICENCE, Code
+from corpus_assets.signals.families import FAMILIES
 from corpus_assets.signals.mathematics import Mathematics
 from corpus_assets.signals.published.c4 import C4
 from corpus_assets.signals.published.c4_lines import C4Lines

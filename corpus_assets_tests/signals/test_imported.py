@@ -28,7 +28,7 @@ from corpus_assets.signals.imported import (
     find_rows,
     keep_import,
     key_texts,
-    redact,
+    redact_imports,
     sorted_table,
 )
 from corpus_assets_tests.small_corpus import RECIPE
@@ -189,13 +189,13 @@ def test_a_takedown_takes_rows_out_and_leaves_the_name(
     orders = Suppressions.from_rows([order])
     covers = lambda kind, some: covered_keys(kind, some, orders)  # noqa: E731
     store = open_store(str(tmp_path))
-    assert redact(store, covers) == 3 - left
+    assert redact_imports(store, covers) == 3 - left
     again = find_import(store, one.sha256)
     assert (again.rows - again.removed, again.sha256) == (left, one.sha256)
     assert len([path for path in store.list("imports") if path.endswith(".arrow")]) == 1
     data = store.read(again.path)
     assert (b"org,example)/a" in data) == (order[0] == "doc_id" or order[1] == "other.com")
-    assert redact(store, covers) == 0, "once is enough"
+    assert redact_imports(store, covers) == 0, "once is enough"
     assert computed(tmp_path, one, ["com,other)/c"])[0]["topic"] == (
         None if order[1] == "other.com" else "x"
     )

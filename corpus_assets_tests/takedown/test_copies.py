@@ -28,10 +28,10 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.scratch import SCRATCH, abandoned
 from corpus_assets.core.store import Store
 from corpus_assets.evidence.home import import_runs, pack_plan, plan_comparison
-from corpus_assets.evidence.pack import packed
+from corpus_assets.evidence.pack import find_pack
 from corpus_assets.evidence.plan import Plan
 from corpus_assets.session import open_home
-from corpus_assets.takedown.run import command
+from corpus_assets.takedown.run import takedown_command
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.evidence.test_home import fake_results, write_settings
 from corpus_assets_tests.evidence.tiny import texts
@@ -87,7 +87,7 @@ class Bench:
 
     def take_down(self) -> int:
         request(self.registry, self.catalog, url_target(URL), "asked")
-        return command(str(self.root))
+        return takedown_command(str(self.root))
 
     def certificate(self) -> dict[str, Any]:
         body: dict[str, Any] = json.loads(self.store.read(self.registry.certificates(1)[-1].path))
@@ -109,7 +109,7 @@ def test_copies_of_the_home_go_with_a_takedown_and_those_elsewhere_keep_it_open(
     inside = {"extras/pack": "pack", "pages/look.html": "page", "raw.warc": "record"}
     (bench.root / "pages").mkdir()
     bench.pack(bench.root / "extras" / "pack")
-    found = packed(bench.root / "extras" / "pack")
+    found = find_pack(bench.root / "extras" / "pack")
     assert found is not None
     assert found.doc_ids is not None
     assert doc_id in found.doc_ids
@@ -156,7 +156,7 @@ def test_copies_of_the_home_go_with_a_takedown_and_those_elsewhere_keep_it_open(
 
     for place in left:
         subprocess.run(["rm", "-r", bench.root / place], check=True)
-    assert command(str(bench.root)) == 0
+    assert takedown_command(str(bench.root)) == 0
     assert bench.registry.takedown(1).status == "done"
     assert bench.certificate()["search"]["holding"] == []
     assert len(bench.registry.certificates(1)) == 2
@@ -213,7 +213,7 @@ def test_a_note_that_quotes_the_text_is_named_by_its_row_and_nobody_is_told_to_d
     assert "table judgements, row " in line
     assert TEXT[:40] not in told
     judge("small-1.td1", "nothing of note")
-    assert command(str(bench.root)) == 0
+    assert takedown_command(str(bench.root)) == 0
     assert bench.registry.takedown(1).status == "done"
 
 

@@ -13,7 +13,7 @@ from corpus_assets.core.errors import ModelError
 from corpus_assets.scrub.settings import ScrubSettings
 from corpus_assets.shards.tokenizer_file import unicode_of_bytes
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.tokenizer.audit import Passage, Training, audit, judged
+from corpus_assets.tokenizer.audit import Passage, TrainingFacts, audit_tokenizer, judged
 from corpus_assets.tokenizer.probes import PROBES
 from corpus_assets.tokenizer.settings import AuditSettings, TokenizerSettings
 from corpus_assets.tokenizer.train import train_tokenizer
@@ -87,7 +87,7 @@ def foreign(kind: str) -> bytes:
 
 def test_a_sound_tokenizer_passes_with_every_number_the_shards_rely_on() -> None:
     passages = [Passage(text, "web", "en") for text in TEXTS[:2]] + [Passage(TEXTS[2], "code")]
-    report = audit(ours(), passages)
+    report = audit_tokenizer(ours(), passages)
     assert report["passed"]
     assert report["problems"] == report["warnings"] == []
     assert report["bytes_covered"] == 256
@@ -101,7 +101,7 @@ def test_a_sound_tokenizer_passes_with_every_number_the_shards_rely_on() -> None
 
 def test_bytes_per_token_are_counted_in_all_by_domain_and_by_language() -> None:
     passages = [Passage(TEXTS[0], "web", "en"), Passage(TEXTS[1], "web", "de")]
-    found = audit(ours(), passages)["held_out"]
+    found = audit_tokenizer(ours(), passages)["held_out"]
     encoder = Encoder(ours())
     for language, text in (("en", TEXTS[0]), ("de", TEXTS[1])):
         tokens = len(encoder.encode_batch([text])[0]) - 1
@@ -113,7 +113,7 @@ def test_bytes_per_token_are_counted_in_all_by_domain_and_by_language() -> None:
 
 
 def test_the_vocabulary_is_shown_from_its_first_merges_to_its_last() -> None:
-    vocabulary = audit(ours(), [Passage(text) for text in TEXTS])["vocabulary"]
+    vocabulary = audit_tokenizer(ours(), [Passage(text) for text in TEXTS])["vocabulary"]
     definition = json.loads(ours())
     assert vocabulary["merges"] == len(definition["model"]["merges"])
     assert len(vocabulary["first_merges"]) == len(vocabulary["last_merges"]) == 20
@@ -124,7 +124,7 @@ def test_the_vocabulary_is_shown_from_its_first_merges_to_its_last() -> None:
 
 
 def test_merges_across_words_are_counted_and_shown_but_hinder_nobody() -> None:
-    report = audit(foreign("no split"))
+    report = audit_tokenizer(foreign("no split"))
     vocabulary = report["vocabulary"]
     assert vocabulary["across_words"] > 0
     assert any(" " in text.strip() for text in vocabulary["across_words_examples"])
@@ -133,15 +133,15 @@ def test_merges_across_words_are_counted_and_shown_but_hinder_nobody() -> None:
 
 
 def test_without_held_out_text_the_audit_says_so() -> None:
-    assert "no held-out text was measured" in audit(ours())["warnings"]
-    assert audit(ours())["vocabulary"]["unused_share"] is None
+    assert "no held-out text was measured" in audit_tokenizer(ours())["warnings"]
+    assert audit_tokenizer(ours())["vocabulary"]["unused_share"] is None
 
 
 def test_a_special_token_that_is_not_one_id_is_a_problem() -> None:
     made = Tokenizer.from_str(ours().decode())
     made.add_special_tokens([AddedToken("<|late|>", special=True)])
     made.decoder = decoders.Sequence([decoders.Replace("<|late|>", "?"), decoders.ByteLevel()])
-    report = audit(made.to_str().encode())
+    report = audit_tokenizer(made.to_str().encode())
     assert any("not one id and back: <|late|>" in problem for problem in report["problems"])
 
 
@@ -159,7 +159,7 @@ def test_tokenizers_that_cannot_spell_every_text_are_refused_by_name_and_still_m
     content = foreign(kind)
     with pytest.raises(ModelError, match=word):
         Encoder(content, eod_token="</s>", pad_token="<s>")
-    report = audit(content, [Passage(TEXTS[0], "web", "en")])
+    report = audit_tokenizer(content, [Passage(TEXTS[0], "web", "en")])
     assert not report["passed"]
     assert word in report["problems"][0]
     assert report["held_out"]["bytes_per_token"] > 1
@@ -168,14 +168,16 @@ def test_tokenizers_that_cannot_spell_every_text_are_refused_by_name_and_still_m
 
 
 def test_a_byte_fallback_covers_all_bytes_and_is_counted_so() -> None:
-    assert audit(foreign("metaspace bpe"))["bytes_covered"] == 256
-    assert audit(foreign("wordpiece"))["bytes_covered"] < 256
+    assert audit_tokenizer(foreign("metaspace bpe"))["bytes_covered"] == 256
+    assert audit_tokenizer(foreign("wordpiece"))["bytes_covered"] < 256
 
 
 def test_a_byte_level_tokenizer_of_others_is_taken_when_its_special_tokens_are_named() -> None:
     content = foreign("gpt-2")
-    assert "no special token" in audit(content)["problems"][0]
-    report = audit(content, [Passage(text) for text in TEXTS], "<|endoftext|>", "<|padding|>")
+    assert "no special token" in audit_tokenizer(content)["problems"][0]
+    report = audit_tokenizer(
+        content, [Passage(text) for text in TEXTS], "<|endoftext|>", "<|padding|>"
+    )
     assert report["passed"], report["problems"]
 
 
@@ -187,7 +189,7 @@ def test_a_split_that_drops_what_it_splits_at_is_found() -> None:
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
-    report = audit(made.to_str().encode())
+    report = audit_tokenizer(made.to_str().encode())
     assert "code, tabs" in report["problems"][-1]
     assert not report["probes"]["code, tabs"]["exact"]
     assert report["probes"]["CJK"]["exact"]
@@ -219,14 +221,14 @@ def test_a_planted_fault_fails_a_tokenizer_that_was_trained_here_and_warns_of_an
     seen = ["The dog."] if name == "unused" else texts
     bound = 0.2 if name == "unused" else 1
     rules = (AuditSettings(max_unused_share=bound), ScrubSettings(), {"web", "code"})
-    trained = audit(data, (), training=Training(seen, ("latin",), 16))
+    trained = audit_tokenizer(data, (), training=TrainingFacts(seen, ("latin",), 16))
     report = judged(trained, data, *rules)
     assert not report["passed"]
     (problem,) = report["problems"]
     assert re.search(message, problem)
     assert not re.search("jane|Donau|булок", problem), "no token is printed: logs keep problems"
     passages = [Passage(text) for text in TEXTS[:9]]
-    chosen = judged(audit(data, passages), data, *rules)
+    chosen = judged(audit_tokenizer(data, passages), data, *rules)
     assert chosen["passed"]
     said = [warning for warning in chosen["warnings"] if re.search(message, warning)]
     assert len(said) == (name != "unused")
@@ -234,8 +236,8 @@ def test_a_planted_fault_fails_a_tokenizer_that_was_trained_here_and_warns_of_an
 
 def test_a_sound_tokenizer_stays_so_under_every_rule() -> None:
     data = learned(TEXTS, vocab_size=540)
-    training = Training(TEXTS, ("latin",), 16)
-    report = audit(data, [Passage(text) for text in TEXTS[:3]], training=training)
+    training = TrainingFacts(TEXTS, ("latin",), 16)
+    report = audit_tokenizer(data, [Passage(text) for text in TEXTS[:3]], training=training)
     report = judged(report, data, AuditSettings(), ScrubSettings(), {"web"})
     assert report["passed"], report["problems"]
     assert report["scripts"] == ["latin"]
@@ -245,7 +247,7 @@ def test_a_sound_tokenizer_stays_so_under_every_rule() -> None:
 
 def test_kinds_that_some_domain_keeps_fail_no_token() -> None:
     data = learned([*TEXTS, "write to jane@example.org " * 9], split_pattern=r"\s+|\S+")
-    report = audit(data, training=Training(TEXTS, ("latin",), 128))
+    report = audit_tokenizer(data, training=TrainingFacts(TEXTS, ("latin",), 128))
     kept = ScrubSettings(by_domain={"code": {"email": "leave"}})
     bounds = AuditSettings(max_unused_share=1)
     assert judged(report, data, bounds, kept, {"web", "code"})["passed"]
@@ -255,7 +257,7 @@ def test_kinds_that_some_domain_keeps_fail_no_token() -> None:
 def test_strings_that_must_be_one_token_fail_the_audit_where_they_are_not() -> None:
     wanted = (" the", "the lazy", "<|pad|>", "!")
     report = judged(
-        audit(ours()), ours(), AuditSettings(one_token=wanted), ScrubSettings(), {"web"}
+        audit_tokenizer(ours()), ours(), AuditSettings(one_token=wanted), ScrubSettings(), {"web"}
     )
     (problem,) = report["problems"]
     assert problem.startswith("not one token each: 'the lazy' (2 tokens);")
@@ -263,7 +265,7 @@ def test_strings_that_must_be_one_token_fail_the_audit_where_they_are_not() -> N
 
 def test_a_file_that_is_no_tokenizer_cannot_be_audited() -> None:
     with pytest.raises(ModelError, match="not JSON"):
-        audit(b"nothing")
+        audit_tokenizer(b"nothing")
 
 
 def test_the_probes_hold_what_they_are_named_for() -> None:

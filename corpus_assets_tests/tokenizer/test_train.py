@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.tokenizer.audit import Passage, audit
+from corpus_assets.tokenizer.audit import Passage, audit_tokenizer
 from corpus_assets.tokenizer.settings import MAX_RUN_CHARS, TokenizerSettings
 from corpus_assets.tokenizer.train import (
     EXAMPLES,
@@ -288,7 +288,7 @@ def test_a_tokenizer_that_loses_text_is_refused_and_the_audit_says_why(
     tokenizer_json = with_change(change)
     with pytest.raises(ModelError, match=word):
         Encoder(tokenizer_json)
-    report = audit(tokenizer_json, [Passage("text")])
+    report = audit_tokenizer(tokenizer_json, [Passage("text")])
     assert not report["passed"]
     assert word in report["problems"][0]
 
@@ -338,7 +338,7 @@ def test_a_tokenizer_of_real_prose_passes_its_audit_on_other_languages() -> None
 
     settings = TokenizerSettings(vocab_size=2048)
     passages = [Passage(text, "wiki", "many") for text in texts("multilingual", 40)]
-    report = audit(train_tokenizer(texts("prose", 20), settings), passages)
+    report = audit_tokenizer(train_tokenizer(texts("prose", 20), settings), passages)
     assert report["passed"], report["problems"]
     assert report["vocab_size"] == 2048
     assert report["held_out"]["documents"] == 40

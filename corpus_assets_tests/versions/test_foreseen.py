@@ -16,7 +16,7 @@ from corpus_assets.versions.foreseen import (
     estimated_groups,
     foresee,
 )
-from corpus_assets.versions.version import make_groups
+from corpus_assets.versions.version import shard_groups
 from corpus_assets_tests.cli.test_commands import said
 from corpus_assets_tests.conftest import Place
 
@@ -39,7 +39,7 @@ def test_tokens_are_estimated_from_selected_characters_as_the_tokenizer_was_meas
     home = Home.resolve(str(place.home))
     with open_session(str(place.recipe), home) as session:
         measured = estimate(session.pipeline)
-        made = {group.id: group.tokens for group in make_groups(session.pipeline)}
+        made = {group.id: group.tokens for group in shard_groups(session.pipeline)}
     assert set(measured) == set(made)
     for name, tokens in made.items():
         assert 0.9 * tokens < measured[name] < 6 * tokens, name

@@ -12,9 +12,9 @@ from corpus_assets.core.store import LocalStore, sha256_hex
 from corpus_assets.text.characters import to_nfkc
 from corpus_assets.versions.cluster_changes import ClusterChange, cluster_changes
 from corpus_assets.versions.gram_digests import (
+    GRAM_WORDS,
+    KEPT_ONE_IN,
     MAX_DIGESTS,
-    NGRAM,
-    ONE_IN,
     DigestIndex,
     gram_digests,
 )
@@ -96,7 +96,7 @@ def found(
 def test_about_one_gram_in_eight_is_kept_and_never_more_than_the_limit() -> None:
     short, long, huge = gram_digests([" ".join(words("a", n)) for n in (400, 3000, 30_000)])
     for digests, count in ((short, 400), (long, 3000)):
-        expected = (count - NGRAM + 1) / ONE_IN
+        expected = (count - GRAM_WORDS + 1) / KEPT_ONE_IN
         assert 0.7 * expected < len(digests) < 1.3 * expected
     assert len(huge) == MAX_DIGESTS
     for digests in (short, long, huge):
@@ -151,5 +151,5 @@ def test_a_text_that_holds_a_good_share_is_found_and_others_are_not() -> None:
 
 
 def test_documents_with_too_few_digests_are_left_to_their_ids() -> None:
-    text = " ".join(words("short", NGRAM + 3))
+    text = " ".join(words("short", GRAM_WORDS + 3))
     assert found({"aa": gram_digests([text])[0]}, [text, text]) == []

@@ -2,7 +2,7 @@
 
 from corpus_assets.ingest.crawl.index import read_indexed
 from corpus_assets.ingest.crawl.index_pins import pin_indexes
-from corpus_assets.ingest.crawl.layout import CrawlPlace, OnProgress, choose, robots_path
+from corpus_assets.ingest.crawl.layout import CrawlPlace, OnProgress, choose_files, robots_path
 from corpus_assets.ingest.crawl.settings import CrawlSettings, IndexSettings
 
 __all__ = [
@@ -10,7 +10,7 @@ __all__ = [
     "CrawlSettings",
     "IndexSettings",
     "OnProgress",
-    "choose",
+    "choose_files",
     "pin_indexes",
     "read_indexed",
     "robots_path",

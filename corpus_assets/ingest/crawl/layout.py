@@ -18,7 +18,7 @@ from corpus_assets.ingest.crawl.settings import (
     CRAWL_NAME,
     CrawlSettings,
 )
-from corpus_assets.ingest.fetch import Fetcher, Stat, is_remote, pin_file, shown
+from corpus_assets.ingest.fetch import Fetcher, Stat, is_remote, pin_file, shown_url
 from corpus_assets.ingest.records import SourceFile, file_sha256
 
 MAX_LIST_BYTES = 64 << 20
@@ -140,7 +140,7 @@ class CrawlPlace:
         return [path.name for path in folder.iterdir() if path.is_dir()]
 
 
-def choose(paths: Sequence[str], files: int | None, seed: int) -> list[str]:
+def choose_files(paths: Sequence[str], files: int | None, seed: int) -> list[str]:
     """Return so many files, or all, in an order that depends on the seed and each path alone.
 
     So a larger number contains the smaller, and a file keeps its place when there are more.
@@ -199,6 +199,6 @@ def _crawl_names(data: bytes, where: str) -> list[str]:
         names = [str(entry["id"]) for entry in cast(list[dict[str, object]], listed)]
     except (ValueError, KeyError, TypeError) as error:
         raise SourceError(
-            f"{shown(where)}: is not a list of crawls (collinfo.json); correct `crawl.base`"
+            f"{shown_url(where)}: is not a list of crawls (collinfo.json); correct `crawl.base`"
         ) from error
     return sorted({name for name in names if CRAWL_NAME.fullmatch(name)})

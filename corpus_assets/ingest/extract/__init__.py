@@ -2,7 +2,7 @@
 
 from corpus_assets.ingest.extract.charset import decode, read_page
 from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor, extractor_version
-from corpus_assets.ingest.extract.page_date import page_date
+from corpus_assets.ingest.extract.page_date import find_page_date
 from corpus_assets.ingest.extract.page_worker import PageResult
 
 __all__ = [
@@ -11,6 +11,6 @@ __all__ = [
     "PageResult",
     "decode",
     "extractor_version",
-    "page_date",
+    "find_page_date",
     "read_page",
 ]

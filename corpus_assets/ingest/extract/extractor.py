@@ -22,7 +22,7 @@ from corpus_assets.ingest.extract.page_worker import (
     borrow_worker,
     give_back,
 )
-from corpus_assets.ingest.extractors.engines import engine_version
+from corpus_assets.ingest.extractors import engine_version
 from pageblocks import PAGE_TYPES_VERSION, normalise
 
 MAX_MEMORY_MB = 1024  # that the extracting process may hold

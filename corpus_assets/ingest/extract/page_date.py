@@ -51,7 +51,7 @@ DATE_NAMES = (
 _RANK = {name.encode(): rank for rank, name in enumerate(DATE_NAMES)}
 
 
-def page_date(markup: bytes, landmarks: Landmarks | None = None) -> str | None:
+def find_page_date(markup: bytes, landmarks: Landmarks | None = None) -> str | None:
     """The day a page says it was published, as YYYY-MM-DD in the time zone it writes.
 
     From `<meta>`, else from JSON-LD's `datePublished`, else from a `<time pubdate>` or one marked

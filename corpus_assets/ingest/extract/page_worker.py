@@ -28,7 +28,7 @@ from dataclasses import asdict, dataclass
 from typing import IO, NamedTuple
 
 from corpus_assets.core.errors import EngineError, MissingExtra
-from corpus_assets.ingest.extractors.page_child import ABSENT, ANSWER, FAILED, MEMORY, SIZE, TEXT
+from corpus_assets.ingest.extractors import ABSENT, ANSWER, FAILED, MEMORY, SIZE, TEXT
 
 CHILD = "corpus_assets.ingest.extractors.page_child"
 START_TIME_LIMIT_S = 300

@@ -4,7 +4,7 @@ from corpus_assets.ingest.fetch.fetcher import Fetcher
 from corpus_assets.ingest.fetch.opening import Opener, Reach, download, forget_cached, open_pinned
 from corpus_assets.ingest.fetch.remote_file import open_remote, pin_file
 from corpus_assets.ingest.fetch.settings import FetchSettings
-from corpus_assets.ingest.fetch.transport import Stat, host_of, is_remote, shown
+from corpus_assets.ingest.fetch.transport import Stat, host_of, is_remote, shown_url
 
 __all__ = [
     "FetchSettings",
@@ -19,5 +19,5 @@ __all__ = [
     "open_pinned",
     "open_remote",
     "pin_file",
-    "shown",
+    "shown_url",
 ]

@@ -32,7 +32,7 @@ from corpus_assets.ingest.fetch.transport import (
     Transport,
     Trouble,
     host_of,
-    shown,
+    shown_url,
 )
 
 LONGEST_RETRY_AFTER_S = 300.0
@@ -101,7 +101,7 @@ class Fetcher:
         stat = self.stat(url)
         if stat.size > max_bytes:
             raise SourceError(
-                f"{shown(url)}: has {stat.size} bytes, more than the {max_bytes} such a file may "
+                f"{shown_url(url)}: has {stat.size} bytes, more than the {max_bytes} such a file may "
                 "have; check the address"
             )
         return self.range(url, stat, 0, stat.size)
@@ -232,18 +232,18 @@ class _Patience:
 def _final(url: str, error: Exception) -> SourceError:
     if isinstance(error, Changed):
         return SourceError(
-            f"{shown(url)}: was changed since it was pinned ({error}); a snapshot is frozen: "
+            f"{shown_url(url)}: was changed since it was pinned ({error}); a snapshot is frozen: "
             "restore the file, or pin it as a new snapshot under another name"
         )
     if isinstance(error, Missing):
         return AbsentSource(
-            f"{shown(url)}: is not there ({error}); check the address and the snapshot's name"
+            f"{shown_url(url)}: is not there ({error}); check the address and the snapshot's name"
         )
-    return SourceError(f"{shown(url)}: cannot be read: {error}")
+    return SourceError(f"{shown_url(url)}: cannot be read: {error}")
 
 
 def _given_up(url: str, failures: int, trouble: Trouble) -> str:
     advice = ""
     if trouble.overload:
         advice = f"the server wants fewer requests: lower {REQUESTS} and {CONNECTIONS}; "
-    return f"{shown(url)}: given up after {failures} attempts ({trouble}); {advice}{AGAIN}"
+    return f"{shown_url(url)}: given up after {failures} attempts ({trouble}); {advice}{AGAIN}"

@@ -20,7 +20,7 @@ from corpus_assets.core.errors import SourceError
 from corpus_assets.core.identity import digest
 from corpus_assets.ingest.fetch.fetcher import Fetcher
 from corpus_assets.ingest.fetch.remote_file import pinned_stat
-from corpus_assets.ingest.fetch.transport import shown
+from corpus_assets.ingest.fetch.transport import shown_url
 from corpus_assets.ingest.records import SourceFile
 
 
@@ -36,7 +36,7 @@ class FileCache:
             stream, sha256 = self._opened(file, fetcher)
         except OSError as error:
             raise SourceError(
-                f"cannot keep {shown(file.uri)} in {self.folder}: {error.strerror}; free some "
+                f"cannot keep {shown_url(file.uri)} in {self.folder}: {error.strerror}; free some "
                 "space, or set `cache: none`"
             ) from error
         with stream:
@@ -88,7 +88,7 @@ class FileCache:
             sha256 = hasher.hexdigest()
             if ":" not in file.sha256 and sha256 != file.sha256:
                 raise SourceError(
-                    f"{shown(file.uri)}: is not the file that was pinned; pin it as a new "
+                    f"{shown_url(file.uri)}: is not the file that was pinned; pin it as a new "
                     "snapshot under another name"
                 )
             copy.with_suffix(".sha256").write_text(sha256, encoding="ascii")

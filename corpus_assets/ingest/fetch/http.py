@@ -36,7 +36,7 @@ from corpus_assets.ingest.fetch.transport import (
     Stat,
     Trouble,
     host_of,
-    shown,
+    shown_url,
 )
 
 CONNECT_TIMEOUT_S = 10.0
@@ -54,7 +54,7 @@ class HttpTransport:
         self._is_plain = base.startswith("http://")
         if self._is_plain and not allow_http and (is_public or not _is_loopback(host)):
             raise SourceError(
-                f"{shown(base)} is not encrypted; use https://, or set {ALLOW_HTTP}=1"
+                f"{shown_url(base)} is not encrypted; use https://, or set {ALLOW_HTTP}=1"
             )
         self._one_more = one_more
         self._base_host = host
@@ -199,7 +199,7 @@ class HttpTransport:
     def _check_redirect(self, target: str) -> None:
         scheme = urlsplit(target).scheme
         if scheme != "https" and not (scheme == "http" and self._is_plain):
-            raise Refused(f"it redirects to {shown(target)}, which is not https")
+            raise Refused(f"it redirects to {shown_url(target)}, which is not https")
         try:
             host_of(target)
         except SourceError as error:

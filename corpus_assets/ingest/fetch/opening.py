@@ -11,7 +11,7 @@ from corpus_assets.ingest.fetch.fetcher import Fetcher
 from corpus_assets.ingest.fetch.file_cache import FileCache
 from corpus_assets.ingest.fetch.remote_file import RemoteFile, opened
 from corpus_assets.ingest.fetch.settings import FetchSettings
-from corpus_assets.ingest.fetch.transport import is_remote, shown
+from corpus_assets.ingest.fetch.transport import is_remote, shown_url
 from corpus_assets.ingest.records import SourceFile, open_source, verify_file
 
 FOLDER = "fetch"
@@ -23,7 +23,7 @@ Opener = Callable[[SourceFile], AbstractContextManager[BinaryIO]]
 def open_pinned(file: SourceFile) -> Iterator[BinaryIO]:
     """Open a file on this machine, refused unless it is what was pinned."""
     if is_remote(file.uri):
-        raise SourceError(f"{shown(file.uri)}: is on a server; build it through its recipe")
+        raise SourceError(f"{shown_url(file.uri)}: is on a server; build it through its recipe")
     verify_file(file)
     with open_source(file.uri) as stream:
         yield stream
@@ -82,13 +82,13 @@ def download(url: str, target: Path, max_bytes: int, allow_local: bool = False) 
     """Write a whole file from a public server to a new file: https only, whatever it redirects to,
     and never from an address of the local network. `allow_local` lifts both."""
     if not url.startswith(("https://", "http://") if allow_local else "https://"):
-        raise SourceError(f"{shown(url)} is not an https:// address; use one")
+        raise SourceError(f"{shown_url(url)} is not an https:// address; use one")
     settings = FetchSettings(allow_http=allow_local)
     with Fetcher(settings, None, url, is_public=not allow_local) as fetcher:
         stat = fetcher.stat(url)
         if stat.size > max_bytes:
             raise SourceError(
-                f"{shown(url)}: has {stat.size} bytes, more than the {max_bytes} such a file may "
+                f"{shown_url(url)}: has {stat.size} bytes, more than the {max_bytes} such a file may "
                 "have; check the address"
             )
         with open(target, "xb") as handle:

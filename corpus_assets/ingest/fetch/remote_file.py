@@ -9,7 +9,7 @@ from typing import IO, Any, BinaryIO, cast
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.fetch.fetcher import Fetcher
-from corpus_assets.ingest.fetch.transport import Stat, shown
+from corpus_assets.ingest.fetch.transport import Stat, shown_url
 from corpus_assets.ingest.records import SourceFile
 
 
@@ -158,6 +158,6 @@ def opened(
         yield cast(BinaryIO, stream)
         if ":" not in file.sha256 and stream.finish() != file.sha256:
             raise SourceError(
-                f"{shown(file.uri)}: is not the file that was pinned (SHA-256 {file.sha256[:12]}); "
+                f"{shown_url(file.uri)}: is not the file that was pinned (SHA-256 {file.sha256[:12]}); "
                 "pin it as a new snapshot under another name"
             )

@@ -22,7 +22,7 @@ from corpus_assets.ingest.fetch.transport import (
     Stat,
     Trouble,
     host_of,
-    shown,
+    shown_url,
 )
 
 NOT_SIGNED = (
@@ -86,7 +86,7 @@ class S3Transport:
         host_of(url)
         bucket, _, key = url.removeprefix("s3://").partition("/")
         if ".." in key.split("/") or "?" in key or "#" in key:
-            raise SourceError(f"{shown(url)}: not an address of the form s3://bucket/key")
+            raise SourceError(f"{shown_url(url)}: not an address of the form s3://bucket/key")
         try:
             s3.refuse_after_fork()
         except ValueError as error:

@@ -114,7 +114,7 @@ def host_of(url: str) -> str:
     match = re.fullmatch(r"(https?|s3)://([^/?#@\s\\]+)((?:/[^\x00-\x20\x7f\\]*)?)", url)
     if match is None:
         raise SourceError(
-            f"{shown(url)}: not an address of the form https://host/path or s3://bucket/key; "
+            f"{shown_url(url)}: not an address of the form https://host/path or s3://bucket/key; "
             "correct it in the recipe"
         )
     return match.group(2).lower()
@@ -124,7 +124,7 @@ def is_remote(uri: str) -> bool:
     return uri.startswith(("https://", "http://", "s3://"))
 
 
-def shown(url: str) -> str:
+def shown_url(url: str) -> str:
     """Return an address for messages: without user info and query, where secrets would be."""
     plain = re.sub(r"^(\w+://)[^/]*@", r"\1", url)
     return re.sub(r"[?#].*$", "", re.sub(r"[\x00-\x20\x7f]", "?", plain))[:300]

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.ingest.fetch import is_remote, shown
+from corpus_assets.ingest.fetch import is_remote, shown_url
 from corpus_assets.ingest.formats.base import Original, Place, byte_range
 from corpus_assets.ingest.formats.framing import (
     GZIP,
@@ -54,7 +54,7 @@ def _shared_at(stream: BinaryIO, part: SourceFile, place: Place) -> Original:
     if is_remote(part.uri) and part.size > MAX_FETCHED_BYTES:
         raise SourceError(
             f"the record at {place.offset} of {part.name} shares a gzip member with others, so all "
-            f"of the file would have to be fetched; download {shown(part.uri)} and look into it"
+            f"of the file would have to be fetched; download {shown_url(part.uri)} and look into it"
         )
     for data in records_at(stream, place.offset, MAX_INFLATED_BYTES):
         if _is_of(data, place.url):

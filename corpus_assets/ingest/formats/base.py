@@ -13,7 +13,7 @@ from typing import BinaryIO, ClassVar, NamedTuple
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.extract import decode
-from corpus_assets.ingest.fetch import Opener, open_pinned, shown
+from corpus_assets.ingest.fetch import Opener, open_pinned, shown_url
 from corpus_assets.ingest.records import RawRecord, SourceFile, SourceMember, local_path
 from corpus_assets.ingest.source import SourceSpec
 
@@ -31,7 +31,7 @@ class Place(NamedTuple):
     def missing(self, part: SourceFile) -> SourceError:
         """Return the error for a file without the record."""
         return SourceError(
-            f"{shown(part.uri)} does not hold the record of this document at place {self.offset}: "
+            f"{shown_url(part.uri)} does not hold the record of this document at place {self.offset}: "
             "it was changed since it was ingested; restore it"
         )
 

@@ -19,8 +19,7 @@ from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.sample import Sample
 from corpus_assets.ingest.records import Refusal
-from corpus_assets.models.fasttext_file import load_model
-from corpus_assets.models.languages import likely_languages
+from corpus_assets.models import likely_languages, load_model
 from pageblocks import rough_text
 
 MAX_ROUGH_BYTES = 1 << 16

@@ -73,7 +73,7 @@ class Stopped(Exception):
     """Another part failed or the person asked to stop."""
 
 
-def export(
+def export_version(
     manifest: Manifest,
     manifest_bytes: bytes,
     store: Path | Opener,

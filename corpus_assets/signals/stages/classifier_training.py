@@ -20,15 +20,17 @@ import pyarrow as pa
 
 from corpus_assets.core.errors import ModelError, RecipeError
 from corpus_assets.core.sample import Sample, held_out
-from corpus_assets.models.fasttext_file import (
+from corpus_assets.models import (
     END_OF_LINE,
     LABEL,
     FastTextModel,
+    dump_model,
+    identify,
+    label_scores,
     parse_model,
+    train_rows,
     without_spelling,
 )
-from corpus_assets.models.fasttext_labels import identify, label_scores
-from corpus_assets.models.fasttext_train import dump_model, train_rows
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import NEGATIVE, POSITIVE, ReadsTexts
 from corpus_assets.signals.stages.classifier_settings import TrainSettings

@@ -21,7 +21,7 @@ from corpus_assets.core.schemas import SOURCE_LABELS
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output, local_checked
 from corpus_assets.core.task import Task, TaskContext, count
-from corpus_assets.scrub.texts import sample_settings, scrubbed_sample
+from corpus_assets.scrub import sample_settings, scrubbed_sample
 from corpus_assets.signals.base import SignalFamily, TextBatch
 from corpus_assets.signals.classifier import MODEL, Classifier, Label, Reading
 from corpus_assets.signals.ensemble import RANKS

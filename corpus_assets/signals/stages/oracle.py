@@ -30,13 +30,12 @@ from corpus_assets.core.parquet_rows import read_rows
 from corpus_assets.core.sample import Sample
 from corpus_assets.core.store import local_checked
 from corpus_assets.core.task import read_table
-from corpus_assets.models.fasttext_library import LibraryModel
-from corpus_assets.models.languages import by_language
+from corpus_assets.models import LibraryModel, by_language
 from corpus_assets.signals.base import ScoredByFastText, SignalFamily, TextBatch
 from corpus_assets.signals.classifier import Classifier, Label
 from corpus_assets.signals.language import Language
 from corpus_assets.signals.stages.planner import SignalsPlanner
-from corpus_assets.signals.stages.signal_models import signal_models
+from corpus_assets.signals.stages.signal_models import models_of_signals
 from corpus_assets.signals.text_step import TextStep
 from corpus_assets.text.blank_texts import blank_texts
 
@@ -83,7 +82,7 @@ def compare_with_fasttext(pipeline: SignalsPlanner, snapshot: str) -> Comparison
 def _model_files(pipeline: SignalsPlanner, families: Sequence[SignalFamily]) -> dict[str, Path]:
     """Return the files of fastText models, by the names that families need."""
     needs = sorted({n for f in families if isinstance(f, ScoredByFastText) for n in f.needs()})
-    shared, _, params = signal_models(pipeline, needs)
+    shared, _, params = models_of_signals(pipeline, needs)
     paths = {n: local_checked(pipeline.store, o.path, o.sha256) for n, o in shared.items()}
     paths |= {name: Path(path) for name, path in params.get("files", {}).items()}
     return paths | ({"lid": Path(params["lid"])} if "lid" in params else {})

@@ -23,12 +23,25 @@ from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.model_choice import Model
 from corpus_assets.core.sample import Sample, held_out
-from corpus_assets.models import ngram_score
-from corpus_assets.models.ngram_counts import Trie, count_ngrams, least_count, spelling_of
-from corpus_assets.models.ngram_file import NgramModel, dump_models, parse_models
-from corpus_assets.models.ngram_perplexity import perplexities
-from corpus_assets.models.ngram_score import BOUNDARY, EDGE, FIRST_WORD, MAX_ORDER, UNKNOWN
-from corpus_assets.models.ngram_units import fold, split_units, unit_kinds
+from corpus_assets.models import (
+    BOUNDARY,
+    EDGE,
+    FIRST_WORD,
+    MAX_ORDER,
+    UNKNOWN,
+    NgramModel,
+    Trie,
+    count_letters,
+    count_ngrams,
+    dump_models,
+    fold_units,
+    least_count,
+    parse_models,
+    perplexities,
+    spelling_of,
+    split_units,
+    unit_kinds,
+)
 from corpus_assets.signals.perplexity import MODEL
 from corpus_assets.text.split import hash_spans
 
@@ -186,13 +199,13 @@ class _Stream:
         self.letters = np.zeros((EDGE + 1, EDGE + 1), dtype=np.int64)
         seen = np.zeros(0, dtype=np.uint64)
         for batch in _batches(texts):
-            data, offsets = fold(pa.array(batch, pa.large_string()))
+            data, offsets = fold_units(pa.array(batch, pa.large_string()))
             spans, _ = split_units(data, offsets, unit_kinds())
             found = hash_spans(data, spans)
             is_boundary = spans[:, 0] == spans[:, 1]
             distinct, where = np.unique(found, return_index=True)
             new = ~np.isin(distinct, seen, assume_unique=True) & ~is_boundary[where]
-            ngram_score.count_letters(data, spans, where[new].astype(np.int64), self.letters)
+            count_letters(data, spans, where[new].astype(np.int64), self.letters)
             seen = np.union1d(seen, distinct)
             hashes.append(found)
             boundaries.append(is_boundary)

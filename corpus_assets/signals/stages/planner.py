@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any, Protocol, TypeAlias
 
 from corpus_assets.core.planner import Planner
-from corpus_assets.scrub.planner import ScrubRecipe
+from corpus_assets.scrub import ScrubRecipe
 from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.stages.classifier_settings import ClassifierEntry
 from corpus_assets.signals.stages.perplexity_training import PerplexityModelEntry

@@ -7,11 +7,12 @@ import pyarrow as pa
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from corpus_assets.core.identity import Settings
-from corpus_assets.models.fasttext_labels import Engine
-from corpus_assets.signals import FAMILIES, TextStep
+from corpus_assets.models import LabelEngine
 from corpus_assets.signals.base import CountsWords, ScoredByFastText, SignalFamily, WordBreaks
 from corpus_assets.signals.classifier import Reading, ReadsTexts
 from corpus_assets.signals.ensemble import Ensemble
+from corpus_assets.signals.families import FAMILIES
+from corpus_assets.signals.text_step import TextStep
 
 if TYPE_CHECKING:
     AnyFamily = SignalFamily
@@ -27,7 +28,7 @@ class SignalSettings(Settings):
         description="where words end that families count: at white space, or there and, in scripts "
         "without spaces, by dictionary; classifiers say it themselves",
     )
-    engine: Engine = Field(
+    engine: LabelEngine = Field(
         default="kernels",
         exclude_if=lambda engine: engine == "kernels",
         description="what computes languages, labels and scores of fastText models: `kernels`, with "

@@ -6,10 +6,11 @@ from typing import Any
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import ModelError
+from corpus_assets.core.lock import FOLDER
 from corpus_assets.core.model_choice import ModelChoice
 from corpus_assets.core.store import Output, local_checked
 from corpus_assets.core.task import TaskContext
-from corpus_assets.signals.base import FILE, FOLDER
+from corpus_assets.signals.base import FILE
 from corpus_assets.signals.embedding_score import EmbeddingScore
 from corpus_assets.signals.imported import IMPORT, find_import
 from corpus_assets.signals.stages.classifiers import learned_inputs
@@ -18,13 +19,13 @@ from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.settings import SignalSettings
 
 MODEL_FILES = (files.CLASSIFIER, files.PERPLEXITY_MODELS, files.SCORE_RANKS)
-"""What `signal_models` may read of other stages."""
+"""What `models_of_signals` may read of other stages."""
 
 MODEL = "model:"
 """Begins the names in a lock of models that families take by name."""
 
 
-def signal_models(
+def models_of_signals(
     pipeline: SignalsPlanner, needs: Sequence[str]
 ) -> tuple[dict[str, Output], dict[str, str], dict[str, Any]]:
     """Return inputs from the store, digests of files outside it, and where those lie (parameters)."""
@@ -65,7 +66,7 @@ def installed_folders(pipeline: SignalsPlanner) -> dict[str, str]:
     """Digests of the installed folders that families name, for the lock."""
     models = folder_models(pipeline.recipe.signals)
     names = {need: model.name for need, model in models.items() if model.name}
-    digests = signal_models(pipeline, list(names))[1]
+    digests = models_of_signals(pipeline, list(names))[1]
     return {f"{MODEL}{names[need]}": sha256 for need, sha256 in digests.items()}
 
 

@@ -19,12 +19,12 @@ from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label
-from corpus_assets.signals import TextStep
 from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.settings import SignalSettings
-from corpus_assets.signals.stages.signal_models import MODEL_FILES, model_files, signal_models
+from corpus_assets.signals.stages.signal_models import MODEL_FILES, model_files, models_of_signals
+from corpus_assets.signals.text_step import TextStep
 
 VERSION = 2
 IMPORTED = "imported"  # the note that counts documents with a row of each import
@@ -86,7 +86,7 @@ def plan_signals(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]:
         "signals": pipeline.recipe.signals.plain(),
         "families": pipeline.recipe.signals.identity(),  # with the version of each family
     }
-    shared, extra, params = signal_models(pipeline, pipeline.recipe.signals.needs())
+    shared, extra, params = models_of_signals(pipeline, pipeline.recipe.signals.needs())
     return LazySequence(
         lambda i, documents: SIGNALS.task(
             settings,

@@ -14,7 +14,7 @@ from catalog.db.rows import SuppressionRow
 from corpus_assets.cli.main import main as corpus
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home
-from corpus_assets.ingest.crawl.layout import choose, parse_paths, robots_path
+from corpus_assets.ingest.crawl.layout import choose_files, parse_paths, robots_path
 from corpus_assets.ingest.crawl.settings import CrawlSettings
 from corpus_assets.session import open_session
 from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, crawl_list, every_other
@@ -226,11 +226,11 @@ def test_robots_records_of_the_chosen_files_are_pinned_with_them(
 
 def test_a_larger_number_of_files_contains_the_smaller() -> None:
     paths = [f"crawl-data/C/segments/{i % 3}/warc/f-{i:05d}.warc.gz" for i in range(500)]
-    ten, fifty = (choose(paths, n, 7) for n in (10, 50))
+    ten, fifty = (choose_files(paths, n, 7) for n in (10, 50))
     assert fifty[:10] == ten
-    assert choose(list(reversed(paths)), 10, 7) == ten, "the list's order is no matter"
-    assert choose(paths, 10, 8) != ten, "the seed is"
-    assert sorted(choose(paths, None, 7)) == sorted(paths)
+    assert choose_files(list(reversed(paths)), 10, 7) == ten, "the list's order is no matter"
+    assert choose_files(paths, 10, 8) != ten, "the seed is"
+    assert sorted(choose_files(paths, None, 7)) == sorted(paths)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from corpus_assets.ingest.extract import page_date
+from corpus_assets.ingest.extract import find_page_date
 
 
 @pytest.mark.parametrize(
@@ -25,10 +25,10 @@ from corpus_assets.ingest.extract import page_date
     ],
 )  # fmt: skip
 def test_the_date_of_a_page_is_the_one_it_declares(markup: str, day: str | None) -> None:
-    assert page_date(markup.encode()) == day
+    assert find_page_date(markup.encode()) == day
 
 
 def test_the_date_of_hostile_pages_takes_no_time() -> None:
     for bait in ("<meta " * 200_000, '"datePublished"' * 100_000,
                  "<time " * 200_000, "<meta name=" + "a" * 2_000_000):  # fmt: skip
-        assert page_date(bait.encode()) is None
+        assert find_page_date(bait.encode()) is None

@@ -13,7 +13,7 @@ from corpus_assets.ingest.fetch.fetcher import Fetcher
 from corpus_assets.ingest.fetch.opening import Reach
 from corpus_assets.ingest.fetch.remote_file import RemoteFile, pin_of
 from corpus_assets.ingest.fetch.settings import FetchSettings
-from corpus_assets.ingest.fetch.transport import Stat, host_of, shown
+from corpus_assets.ingest.fetch.transport import Stat, host_of, shown_url
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, every_other
 
@@ -247,7 +247,7 @@ def test_odd_addresses_are_refused_without_showing_secrets(url: str) -> None:
     with pytest.raises(SourceError, match="not an address") as info:
         host_of(url)
     assert "pw" not in str(info.value)
-    assert shown("https://h/a?token=abc") == "https://h/a"
+    assert shown_url("https://h/a?token=abc") == "https://h/a"
 
 
 def pinned(server: CrawlServer, digest: str | None = None) -> SourceFile:

@@ -19,8 +19,8 @@ from catalog.formats.store import Store as CatalogStore
 from catalog.takedown import requests as takedown
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.session import reopen_session
-from corpus_assets.versions.gc import collect
-from corpus_assets.versions.publish import publish
+from corpus_assets.versions.gc import collect_garbage
+from corpus_assets.versions.publish import publish_version
 from corpus_assets_tests.promises.erasure.build import (
     Abandoned,
     Built,
@@ -123,7 +123,7 @@ class Erasure:
     def _first_version(self, name: str, recipe: Recipe) -> Line:
         session = first_session(recipe, self.sources, self.home, self.registry)
         built = build(session, name)
-        publish(session.pipeline, self.registry, built.version)
+        publish_version(session.pipeline, self.registry, built.version)
         lock = self.folder / f"lock-{name}"  # outlives the collection of the version
         shutil.copytree(Path(self.home.store_url) / "versions" / name, lock)
         state = read_state(self.corpus, built, self.files)
@@ -153,7 +153,7 @@ class Erasure:
             check_shards(line.now, line.state, built, state)
             if built.lineage != line.now.lineage:
                 replaced = [line.live]
-                publish(session.pipeline, self.registry, built.version, replaced, requests)
+                publish_version(session.pipeline, self.registry, built.version, replaced, requests)
                 line.live = name
         self.counts += tally(self.corpus, line.state, state, asked)
         self.counts += Counter(cases=1, purged=built.engine.purged, reused=built.engine.reused)
@@ -271,7 +271,7 @@ class Erasure:
     def collect(self) -> None:
         """Collect; live versions keep all their files, and nothing else names what is gone."""
         store = self.lines[0].now.pipeline.store
-        collect(store, self.registry)
+        collect_garbage(store, self.registry)
         self.counts["collected"] += 1
         self.history.append("collected")
         for line in self.lines:

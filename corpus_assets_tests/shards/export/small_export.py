@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from corpus_assets.shards.export.plan import ExportPlan, make_plan
-from corpus_assets.shards.export.run import export
+from corpus_assets.shards.export.run import export_version
 from corpus_assets_tests.shards.small_corpus import make_documents, make_store
 from corpus_loader import Loader, Manifest
 
@@ -39,7 +39,9 @@ def export_to(
     out: Path, manifest: Manifest, root: Path, layout: str, workers: int = 1, **wishes: Any
 ) -> dict[str, Any]:
     plan = plan_of(manifest, layout, **wishes)
-    return export(manifest, manifest.dump(), root, plan, out, tokenizer=b"{}", workers=workers)
+    return export_version(
+        manifest, manifest.dump(), root, plan, out, tokenizer=b"{}", workers=workers
+    )
 
 
 def loader_rows(
