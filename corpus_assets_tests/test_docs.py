@@ -28,6 +28,8 @@ PAGES = sorted(
     [ROOT / "README.md", *(page for kind in KINDS for page in (DOCS / kind).glob("*.md"))]
 )
 
+DECISIONS = sorted((DOCS / "adr").glob("*.md"))
+
 LINK = re.compile(r"(?<!\!)\[[^\]\n]*\]\(([^)\s]+)\)")
 REFUSAL = re.compile(r"Refusal\(\s*\"([a-z_]+)\"|damage(?:, detail)?\s*=\s*\"([a-z_]+)\"")
 
@@ -89,7 +91,7 @@ def test_every_command_is_documented(command: str) -> None:
     assert any(pattern.search(page.read_text(encoding="utf-8")) for page in PAGES)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *DECISIONS], ids=lambda page: page.name)
 def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     for target in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
         path, _, heading = target.partition("#")
@@ -120,6 +122,21 @@ def test_a_how_to_page_is_about_one_task() -> None:
         page.name: len(page.read_text("utf-8").split()) for page in (DOCS / "how-to").iterdir()
     }
     assert {name: number for name, number in words.items() if number > 1300} == {}
+
+
+def test_a_decision_is_one_page() -> None:
+    words = {page.name: len(page.read_text("utf-8").split()) for page in DECISIONS[:-1]}
+    assert {name: number for name, number in words.items() if number > 400} == {}
+
+
+def test_the_list_of_decisions_has_each_once_under_its_title() -> None:
+    *pages, index = DECISIONS
+    listed = re.findall(r"^- \[(.*?)\]\((.*?)\)", index.read_text("utf-8"), re.MULTILINE)
+    titles = [(page.read_text("utf-8").splitlines()[0][2:], page.name) for page in pages]
+    assert sorted(listed) == sorted(titles)
+    assert [int(page.name[:4]) for page in pages] == [
+        int(title.split(".")[0]) for title, _ in titles
+    ]
 
 
 def test_the_graph_on_the_page_is_the_graph_in_dagster() -> None:

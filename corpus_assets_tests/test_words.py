@@ -18,7 +18,7 @@ from corpus_assets_tests.distributions import PACKAGES, ROOT, SOURCES
 from corpus_assets_tests.glossary import PATTERNS
 
 READMES = [folder / "README.md" for folder in (ROOT, *PACKAGES)]
-PAGES = sorted([*READMES, *(ROOT / "docs").glob("[!a]*/*.md")])
+PAGES = sorted([*READMES, *(ROOT / "docs").glob("*/*.md")])
 TEMPLATES = sorted(
     path
     for room in ("catalog", "corpus_assets")
