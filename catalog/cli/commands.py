@@ -1,20 +1,26 @@
 """The `catalog` command: what is in a version, where it came from, and whether it is whole."""
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from getpass import getuser
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
+from catalog.answers import BROKEN_EXIT, Rows
 from catalog.cli import views
-from catalog.cli.options import BROKEN_EXIT, OneLineErrors, Place, placed, version_option
+from catalog.cli.answers import JSON_OPTION, answers
+from catalog.cli.options import OneLineErrors, Place, placed, version_option
 from catalog.cli.serve import serve
 from catalog.cli.takedown import takedown
-from catalog.cli.terminal import print_json, print_line, print_table, progress_line
+from catalog.cli.terminal import print_json, print_table, progress_line
+from catalog.db.rows import VersionRow
 from catalog.errors import CatalogError
 from catalog.figures import counted
+
+if TYPE_CHECKING:
+    from catalog.copies import Copy
 
 
 @click.group(cls=OneLineErrors, invoke_without_command=True)
@@ -29,33 +35,45 @@ main.add_command(takedown)
 main.add_command(serve)
 
 
-@main.command()
-@placed
-def upgrade(place: Place, as_json: bool) -> None:
-    """Create or migrate the catalog's tables."""
-    before, after = place.unchecked.upgrade()
-    if as_json:
-        print_json({"before": before, "after": after})
-    elif before == after:
-        print_line(f"The catalog at {place.unchecked.database} is up to date (schema {after}).")
-    else:
-        print_line(
-            f"The catalog at {place.unchecked.database} was migrated from schema "
-            f"{before or 'none'} to {after}."
+@dataclass(frozen=True)
+class Upgraded:
+    """The schemas of a catalog before and after; None where there was none."""
+
+    catalog: str
+    before: str | None
+    after: str
+
+    def __str__(self) -> str:
+        if self.before == self.after:
+            return f"The catalog at {self.catalog} is up to date (schema {self.after})."
+        return (
+            f"The catalog at {self.catalog} was migrated from schema {self.before or 'none'} to "
+            f"{self.after}."
         )
 
 
 @main.command()
 @placed
-def versions(place: Place, as_json: bool) -> None:
+@answers
+def upgrade(place: Place) -> Upgraded:
+    """Create or migrate the catalog's tables."""
+    before, after = place.unchecked.upgrade()
+    return Upgraded(str(place.unchecked.database), before, after)
+
+
+@main.command()
+@placed
+@answers
+def versions(place: Place) -> Rows[VersionRow]:
     """List published versions and their status."""
-    rows = [asdict(row) | {"state": row.state} for row in place.registry.versions()]
-    print_json(rows) if as_json else views.show_versions(rows)
+    columns = ("name", "state", "created_at", "documents", "tokens", "samples", "manifest_sha256")
+    return Rows(place.registry.versions(), columns, "No version is published yet.")
 
 
 @main.command()
 @click.argument("version")
 @placed
+@JSON_OPTION
 def resolve(place: Place, as_json: bool, version: str) -> None:
     """Show what a version is made of.
 
@@ -68,12 +86,22 @@ def resolve(place: Place, as_json: bool, version: str) -> None:
     print_json(answer) if as_json else views.show_resolved(answer)
 
 
+@dataclass(frozen=True, slots=True)
+class Released(VersionRow):
+    """A version that was released now."""
+
+    def __str__(self) -> str:
+        said = f"{self.name} was released on {self.released_at} by {self.released_by}"
+        return f"{said}: {self.release_reason}"
+
+
 @main.command()
 @click.argument("version")
 @click.option("--override", metavar="REASON", help="Release it even if gates have not passed.")
 @click.option("--by", default=getuser, help="Name to record [your user name].")
 @placed
-def release(place: Place, as_json: bool, version: str, override: str | None, by: str) -> None:
+@answers
+def release(place: Place, version: str, override: str | None, by: str) -> Released:
     """Release a candidate whose gates have all passed.
 
     Once a version is released, `latest` and commands without a version name refer to released
@@ -84,19 +112,13 @@ def release(place: Place, as_json: bool, version: str, override: str | None, by:
     expect_book(place.registry, place.store)
     reason = "its gates passed" if override is None else f"override: {override}"
     place.registry.release_version(version, by, reason, override is not None)
-    answer = place.registry.version(version)
-    if as_json:
-        print_json(asdict(answer) | {"state": answer.state})
-    else:
-        print_line(
-            f"{version} was released on {answer.released_at} by {answer.released_by}: "
-            f"{answer.release_reason}"
-        )
+    return Released(**asdict(place.registry.version(version)))
 
 
 @main.command()
 @placed
-def copies(place: Place, as_json: bool) -> None:
+@answers
+def copies(place: Place) -> "Rows[Copy]":
     """List exports and other copies of documents.
 
     Exports, packs, pages, records and model weights that commands have written. Takedowns delete
@@ -104,14 +126,16 @@ def copies(place: Place, as_json: bool) -> None:
     """
     from catalog.copies import listed
 
-    answer = listed(place.registry, place.store, place.home)
-    print_json(answer) if as_json else views.show_copies(answer)
+    columns = ("place", "kind", "versions", "how_many", "created_at", "where")
+    found = listed(place.registry, place.store, place.home)
+    return Rows(found, columns, "No command has written a copy yet.")
 
 
 @main.command()
 @version_option
 @click.option("--list", "listed", is_flag=True, help="List every judgement.")
 @placed
+@JSON_OPTION
 def judgements(place: Place, as_json: bool, version: str | None, listed: bool) -> None:
     """Summarise reviewers' judgements of a version.
 
@@ -131,6 +155,7 @@ def judgements(place: Place, as_json: bool, version: str | None, listed: bool) -
 @click.argument("doc_id")
 @version_option
 @placed
+@JSON_OPTION
 def lineage(place: Place, as_json: bool, doc_id: str, version: str | None) -> None:
     """Show a document's lineage.
 
@@ -149,6 +174,7 @@ def lineage(place: Place, as_json: bool, doc_id: str, version: str | None) -> No
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True)
 @version_option
 @placed
+@JSON_OPTION
 def cluster(place: Place, as_json: bool, doc_id: str, limit: int, version: str | None) -> None:
     """Show a document's duplicate cluster.
 
@@ -170,6 +196,7 @@ def cluster(place: Place, as_json: bool, doc_id: str, limit: int, version: str |
 )
 @version_option
 @placed
+@JSON_OPTION
 def raw(
     place: Place,
     as_json: bool,
@@ -215,6 +242,7 @@ def raw(
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True)
 @version_option
 @placed
+@JSON_OPTION
 def find(
     place: Place,
     as_json: bool,
@@ -254,6 +282,7 @@ def find(
 @click.argument("sample", type=int)
 @click.argument("token", type=int)
 @placed
+@JSON_OPTION
 def trace(place: Place, as_json: bool, version: str, shard: str, sample: int, token: int) -> None:
     """Trace a token to its source document.
 
@@ -274,6 +303,7 @@ def trace(place: Place, as_json: bool, version: str, shard: str, sample: int, to
 @click.option("--global-batch", type=click.IntRange(1), required=True, help="Samples per step.")
 @version_option
 @placed
+@JSON_OPTION
 def exposure(
     place: Place,
     as_json: bool,
@@ -299,6 +329,7 @@ def exposure(
 @click.argument("before")
 @click.argument("after")
 @placed
+@JSON_OPTION
 def diff(place: Place, as_json: bool, before: str, after: str) -> None:
     """Compare two versions.
 
@@ -314,6 +345,7 @@ def diff(place: Place, as_json: bool, before: str, after: str) -> None:
 @click.argument("version")
 @click.option("--jobs", type=click.IntRange(1), default=4, show_default=True, help="Hash threads.")
 @placed
+@JSON_OPTION
 def verify(place: Place, as_json: bool, version: str, jobs: int) -> int:
     """Re-hash a version's files and recount its documents.
 
@@ -338,6 +370,7 @@ def verify(place: Place, as_json: bool, version: str, jobs: int) -> int:
 @click.option("--limit", type=click.IntRange(1), default=1000, show_default=True)
 @version_option
 @placed
+@JSON_OPTION
 def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None) -> None:
     """Query lineage and registry in SQL (DuckDB).
 

@@ -9,8 +9,10 @@ from typing import IO, Any
 
 import click
 
+from catalog.answers import BROKEN_EXIT
 from catalog.cli import takedown_views as views
-from catalog.cli.options import BROKEN_EXIT, Place, placed
+from catalog.cli.answers import JSON_OPTION
+from catalog.cli.options import Place, placed
 from catalog.cli.terminal import print_json, print_line, printable
 from catalog.db.rows import TAKEDOWN_STATES
 from catalog.errors import CatalogError, TakedownTooWide
@@ -41,6 +43,7 @@ def takedown() -> None:
 @click.option("--dry-run", is_flag=True, help="Only show what it would affect.")
 @click.option("--yes", is_flag=True, help="Skip the confirmation for large requests.")
 @placed
+@JSON_OPTION
 def request(
     place: Place,
     as_json: bool,
@@ -129,6 +132,7 @@ def _target(
 @click.option("--reason", default="", help="Reason for lines without one.")
 @click.option("--dry-run", is_flag=True, help="Only show what it would affect.")
 @placed
+@JSON_OPTION
 def import_(place: Place, as_json: bool, file: Path, reason: str, dry_run: bool) -> int:
     """File the requests in a .csv or .jsonl file.
 
@@ -161,6 +165,7 @@ def import_(place: Place, as_json: bool, file: Path, reason: str, dry_run: bool)
 )
 @click.option("--limit", type=click.IntRange(1), default=1000, show_default=True)
 @placed
+@JSON_OPTION
 def list_(place: Place, as_json: bool, status: str | None, limit: int) -> None:
     """List takedown requests.
 
@@ -175,6 +180,7 @@ def list_(place: Place, as_json: bool, status: str | None, limit: int) -> None:
 @takedown.command()
 @click.argument("request_id", metavar="ID", type=int)
 @placed
+@JSON_OPTION
 def show(place: Place, as_json: bool, request_id: int) -> None:
     """Show a request, its results and certificates.
 
@@ -191,6 +197,7 @@ def show(place: Place, as_json: bool, request_id: int) -> None:
 @takedown.command()
 @click.argument("request_id", metavar="ID", type=int)
 @placed
+@JSON_OPTION
 def withdraw(place: Place, as_json: bool, request_id: int) -> None:
     """Withdraw a pending request.
 
@@ -212,6 +219,7 @@ def withdraw(place: Place, as_json: bool, request_id: int) -> None:
     help="The operator's public key; repeat it if the key was rotated.",
 )
 @placed
+@JSON_OPTION
 def verify(place: Place, as_json: bool, what: str, public_keys: tuple[Path, ...]) -> int:
     """Verify a takedown or a certificate file.
 
@@ -235,6 +243,7 @@ def verify(place: Place, as_json: bool, what: str, public_keys: tuple[Path, ...]
 
 @takedown.command()
 @placed
+@JSON_OPTION
 def restore(place: Place, as_json: bool) -> None:
     """Restore catalog and store from the order book.
 
@@ -256,6 +265,7 @@ def restore(place: Place, as_json: bool) -> None:
     help="Private key file [env CORPUS_SIGNING_KEY; in ~/.config].",
 )
 @placed
+@JSON_OPTION
 def keygen(place: Place, as_json: bool, out: Path | None) -> None:
     """Create the key that signs certificates.
 
@@ -281,7 +291,7 @@ def keygen(place: Place, as_json: bool, out: Path | None) -> None:
 @click.option("--workers", type=click.IntRange(1), help="Worker processes [1].")
 @click.option("--engine", metavar="NAME", help="Where tasks run: local, ray [env CORPUS_ENGINE].")
 @click.option("--ray-address", metavar="ADDRESS", help="The Ray cluster [env CORPUS_RAY_ADDRESS].")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON_OPTION
 def run(home: str | None, as_json: bool, **options: str | int | None) -> int:
     """Run pending takedowns: purge, rebuild, certify.
 

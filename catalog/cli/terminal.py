@@ -12,9 +12,12 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 import click
+
+from catalog.answers import Rows, parts_of
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 PROGRESS_EVERY_S = 30.0
@@ -41,7 +44,11 @@ def printable(value: Any) -> str:
 
 def plain(value: Any) -> Any:
     """Return a value as JSON knows it: bytes as hex, numbers that are none as null."""
-    if isinstance(value, dict):
+    if isinstance(value, Rows):
+        value = value.rows
+    if is_dataclass(value) and not isinstance(value, type):
+        return {part.key: plain(getattr(value, part.name)) for part in parts_of(type(value))}
+    if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
@@ -159,8 +166,3 @@ def print_records(rows: Iterable[Mapping[str, Any]], *columns: str) -> None:
     pairs = [column.partition("=") for column in columns]
     table = [[row[key] for key, _, _ in pairs] for row in rows]
     print_table([title if titled else key for key, titled, title in pairs], table)
-
-
-def short(digest: str | None) -> str:
-    """Return a digest as people read it; files and databases hold it whole."""
-    return (digest or "-")[:12]

@@ -8,21 +8,8 @@ from catalog.cli.terminal import (
     print_records,
     print_table,
     printable,
-    short,
 )
-from catalog.figures import counted
-
-
-def show_versions(rows: list[dict[str, Any]]) -> None:
-    """`catalog versions`"""
-    if not rows:
-        print_line("No version is published yet.")
-        return
-    print_records(
-        [row | {"manifest": short(row["manifest_sha256"])} for row in rows],
-        *("name=version", "state=status", "created_at=created"),
-        *("documents", "tokens", "samples", "manifest"),
-    )
+from catalog.figures import counted, short_digest
 
 
 def show_resolved(answer: dict[str, Any]) -> None:
@@ -51,7 +38,7 @@ def show_resolved(answer: dict[str, Any]) -> None:
     print_line()
     print_records(answer["groups"], "id=group", "shards", "samples", "tokens")
     print_line()
-    shards = [row | {"bin sha256": short(row["bin_sha256"])} for row in answer["shards"]]
+    shards = [row | {"bin sha256": short_digest(row["bin_sha256"])} for row in answer["shards"]]
     print_records(shards, "name=shard", "samples", "tokens", "documents", "bin sha256")
 
 
@@ -278,24 +265,6 @@ def show_verified(answer: dict[str, Any]) -> None:
 def _brief(value: Any, chars: int = 60) -> str:
     text = printable(value)
     return text if len(text) <= chars else text[: chars - 3] + "..."
-
-
-def show_copies(rows: list[dict[str, Any]]) -> None:
-    """`catalog copies`"""
-    if not rows:
-        print_line("No command has written a copy yet.")
-        return
-    shown = [
-        row
-        | {
-            "versions": ", ".join(row["versions"]),
-            "documents": "any" if row["documents"] is None else row["documents"],
-            "state": f"on {row['machine']}" if row["state"] == "unknown" else row["state"],
-        }
-        for row in rows
-    ]
-    columns = ("kind", "versions=version", "documents", "created_at=written", "state")
-    print_records(shown, "place", *columns)
 
 
 def show_judgements(answer: dict[str, Any]) -> None:

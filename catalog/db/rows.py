@@ -6,7 +6,10 @@ A `created_at` left empty is filled in by the registry when the row is first wri
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from catalog.answers import Shown, told
+from catalog.figures import short_digest
 
 SUPPRESSION_KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id", "near_text")
 VERSION_STATES = ("live", "revoked")
@@ -127,16 +130,16 @@ class LockRow:
 class VersionRow:
     """A published corpus. `tokens` counts tokens of documents, padding left out."""
 
-    name: str
+    name: Annotated[str, Shown("version")]
     lock_digest: str
     recipe_digest: str
     manifest_path: str
-    manifest_sha256: str
+    manifest_sha256: Annotated[str, Shown("manifest", short_digest)]
     documents: int
     tokens: int
     samples: int
     status: str = "live"
-    created_at: str = ""
+    created_at: Annotated[str, Shown("created")] = ""
     superseded_by: str | None = None  # the version that took its place when it was revoked
     contents_sha256: str | None = None  # of `contents.json`; null where it was published without
     released_at: str | None = None  # null: a candidate
@@ -144,7 +147,8 @@ class VersionRow:
     release_reason: str | None = None
 
     @property
-    def state(self) -> str:
+    @told
+    def state(self) -> Annotated[str, Shown("status")]:
         """What it is good for: `candidate`, `released`, or `revoked`. `status` tells only whether
         takedowns still have to reach it."""
         if self.status == "revoked":
