@@ -2,9 +2,10 @@
 
 JSON has every field, in order, and the properties marked with `told`. Text shows single values as
 aligned lines and lists of dataclasses as tables; `Annotated[int, Shown("tokens before")]` says how
-a field is shown where its name does not. An answer that is a sentence has `__str__`. What else an
-answer may have:
+a field is shown where its name does not. What has no value is left out. An answer that is a
+sentence has `__str__`. What else an answer may have:
 
+    shows       names of the fields and properties that text has, in this order [all fields]
     conclusion  a sentence under the text
     notes       sentences for stderr
     exit_code   of the command; without it `ok` decides: 0, or 1 where it is false
@@ -79,12 +80,17 @@ def property_of(kind: type, name: str) -> Part:
     return _part(name, hints.get("return"), False)
 
 
-def columns_of(kind: type, names: Sequence[str]) -> list[Part]:
-    """Return what a table shows of a dataclass: `names`, or all of its fields."""
+def columns_of(kind: type, names: Sequence[str] = ()) -> list[Part]:
+    """Return what text shows of a dataclass: `names`, or what it `shows`, or all of its fields."""
     parts = {part.name: part for part in parts_of(kind)}
-    if names:
-        return [parts.get(name) or property_of(kind, name) for name in names]
+    if chosen := names or getattr(kind, "shows", ()):
+        return [parts.get(name) or property_of(kind, name) for name in chosen]
     return [part for part in parts.values() if part.is_field and part.shown.in_text]
+
+
+def values_of(answer: Any) -> dict[str, Any]:
+    """Return the fields of an answer by name, as they are."""
+    return {field.name: getattr(answer, field.name) for field in fields(answer)}
 
 
 def exit_code(answer: object) -> int:

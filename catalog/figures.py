@@ -1,4 +1,4 @@
-"""Figures for people: numbers, sizes, counts, digests, and intervals of shares that were counted."""
+"""Figures for people: numbers, sizes, counts, and intervals of shares that were counted."""
 
 from math import isfinite
 
@@ -46,8 +46,3 @@ def size(count: float) -> str:
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return `1 file`, `2 files`; other plurals are given: `counted(2, "copy", "copies")`."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
-def short_digest(digest: str) -> str:
-    """Return a digest as people read it; files and databases hold it whole."""
-    return digest[:12]

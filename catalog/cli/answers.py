@@ -4,6 +4,7 @@ Nothing but JSON goes to stdout with `--json`: what the command prints on its wa
 """
 
 import functools
+import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, redirect_stdout
@@ -12,8 +13,11 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import click
 
-from catalog.answers import Part, Rows, columns_of, exit_code, notes_of, parts_of
+from catalog.answers import Part, Rows, columns_of, exit_code, notes_of
 from catalog.cli.terminal import print_fields, print_json, print_line, print_table, printable
+
+DIGEST = re.compile("[0-9a-f]{64}")
+DIGITS_SHOWN = 12
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -65,29 +69,31 @@ def show(answer: object) -> None:
     elif type(answer).__str__ is not object.__str__:
         print_line(str(answer))
     else:
-        _show_fields(answer)
-        conclusion = getattr(answer, "conclusion", None)
-        if conclusion:
-            print_line()
-            print_line(conclusion)
+        _show_fields(answer, getattr(answer, "conclusion", None))
 
 
 def show_table(rows: Any, columns: tuple[str, ...] = (), title: str = "") -> None:
     """Print dataclasses as a table; a mapping of them with its keys in a column `title`. A column
-    without any value is left out."""
+    without any value is left out, and digests are short."""
     named = rows if isinstance(rows, Mapping) else dict(enumerate(rows))
     parts = columns_of(type(next(iter(named.values()))), columns)
-    cells = [[_text(part, row) for part in parts] for row in named.values()]
+    cells = [[_short(_text(part, row)) for part in parts] for row in named.values()]
     used = [place for place in range(len(parts)) if any(row[place] is not None for row in cells)]
     heads = [parts[place].title for place in used]
     body = [[row[place] for place in used] for row in cells]
     if named is rows:
         heads = [title, *heads]
         body = [[key, *row] for key, row in zip(named, body, strict=True)]
-    print_table(heads, body)
+    print_table(heads, body, numbers_right=True)
 
 
-def _show_fields(answer: object) -> None:
+def _short(value: object) -> object:
+    """Return the beginning of a digest, as people compare them."""
+    is_digest = isinstance(value, str) and DIGEST.fullmatch(value) is not None
+    return str(value)[:DIGITS_SHOWN] if is_digest else value
+
+
+def _show_fields(answer: object, conclusion: str | None = None) -> None:
     """Print fields in their order: neighbours that are single values as a block, tables and inner
     answers as blocks of their own, an empty line between blocks."""
     pairs: list[tuple[str, object]] = []
@@ -105,10 +111,8 @@ def _show_fields(answer: object) -> None:
             print_fields(pairs)
             pairs.clear()
 
-    for part in parts_of(type(answer)):
+    for part in columns_of(type(answer)):
         value = getattr(answer, part.name)
-        if not part.is_field or not part.shown.in_text:
-            continue
         if part.shown.form is None and _is_block(value):
             if not value:
                 continue
@@ -118,9 +122,12 @@ def _show_fields(answer: object) -> None:
                 _show_fields(value)
             else:
                 show_table(value, part.shown.columns, part.title)
-        else:
-            pairs.append((part.title, _text(part, answer)))
+        elif (text := _text(part, answer)) is not None:
+            pairs.append((part.title, text))
     flush()
+    if conclusion:
+        block()
+        print_line(conclusion)
 
 
 def _is_block(value: object) -> bool:

@@ -9,6 +9,7 @@ it on a page.
 import contextlib
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ import click
 from catalog.answers import Rows, parts_of
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
 PROGRESS_EVERY_S = 30.0
 """How often a long command tells how far it is, where no terminal shows it all the time."""
 
@@ -149,7 +151,9 @@ def print_table(
 
 
 def _is_number(cell: str) -> bool:
-    return not cell or cell in "-–" or cell.lstrip("+-−").replace(",", "")[:1].isdigit()
+    if not cell or cell in "-–":
+        return True
+    return cell.lstrip("+-−").replace(",", "")[:1].isdigit() and not DATE.match(cell)
 
 
 def bar(share: float, width: int = 24) -> str:

@@ -88,7 +88,7 @@ def test_text_is_fields_in_blocks_and_tables_and_a_conclusion() -> None:
         "two   large",
         "",
         "part  name   tokens in it",
-        "p0    three  3,000",
+        "p0    three         3,000",
         "",
         "All is well.",
     ]
@@ -111,7 +111,7 @@ def test_json_has_all_fields_and_what_is_told_and_nothing_else_on_stdout() -> No
 
 def test_a_list_is_a_json_list_and_a_table_or_a_sentence() -> None:
     rows = Rows([Shard("one", 1)], empty="No shard.", notes=("cut to 1",))
-    assert ask(rows).stdout.splitlines()[1:] == ["name  tokens in it", "one   1"]
+    assert ask(rows).stdout.splitlines()[1:] == ["name  tokens in it", "one              1"]
     assert ask(rows).stderr == "shop: cut to 1\n"
     assert [row["name"] for row in json.loads(ask(rows, "--json").stdout)] == ["one"]
     assert ask(Rows([], empty="No shard.")).stdout.splitlines()[1:] == ["No shard."]
