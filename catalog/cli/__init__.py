@@ -9,7 +9,6 @@ def main() -> None:
 
 
 __all__ = [
-    "answers",
     "commands",
     "main",
     "process",

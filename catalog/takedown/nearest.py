@@ -6,10 +6,8 @@ an index page or by the query; then those of the same site that are spelled most
 """
 
 import re
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Any
 
-from catalog.answers import Shown
 from catalog.formats.urls import one_spelling
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.match import HOST_OF_KEY, focus_on_targets
@@ -22,15 +20,7 @@ MAX_ROWS = 50_000_000  # of the ledgers: beyond, hosts are not compared
 _INDEX = re.compile(r"/(?:index|default|home)\.[a-z]{3,5}$")
 
 
-@dataclass(frozen=True)
-class Nearest:
-    """A live address or host, and what it differs by from the one that was asked for."""
-
-    address: Annotated[str, Shown("nearest URL")]
-    differs_by: str
-
-
-def nearest(live: LiveLineage, target: Target) -> list[Nearest]:
+def nearest(live: LiveLineage, target: Target) -> list[dict[str, Any]]:
     """Return live addresses or hosts that are most like one that matches nothing, and how each
     differs; none for requests by id or text. Reads the ledger of one site."""
     if target.kind == "domain":
@@ -56,7 +46,10 @@ def nearest(live: LiveLineage, target: Target) -> list[Nearest]:
     forms = _forms(asked)
     ranked = sorted(found, key=lambda row: (_rank(forms, row["url_key"]), row["distance"]))
     return [
-        Nearest(row["url"] or row["url_key"], list(forms)[_rank(forms, row["url_key"])])
+        {
+            "address": row["url"] or row["url_key"],
+            "differs_by": list(forms)[_rank(forms, row["url_key"])],
+        }
         for row in ranked[:SHOWN]
     ]
 
@@ -75,7 +68,7 @@ def _rank(forms: dict[str, str], key: str) -> int:
     return next(n for n, name in enumerate(forms) if not forms[name] or forms[name] == other[name])
 
 
-def _hosts(live: LiveLineage, asked: str) -> list[Nearest]:
+def _hosts(live: LiveLineage, asked: str) -> list[dict[str, Any]]:
     """Return hosts above and below the one that was asked for, then those spelled almost like it."""
     live.focus({})
     if sum(row.rows for files in live.files.values() for row in files["records"]) > MAX_ROWS:
@@ -88,4 +81,4 @@ def _hosts(live: LiveLineage, asked: str) -> list[Nearest]:
         "ORDER BY is_kin DESC, distance, host LIMIT ?",
         [asked, asked, asked, SHOWN],
     )
-    return [Nearest(row["host"], "host") for row in rows]
+    return [{"address": row["host"], "differs_by": "host"} for row in rows]

@@ -1,15 +1,11 @@
 """Parts that failed for good: `corpus parts`."""
 
-from typing import TYPE_CHECKING
+import json
+from dataclasses import asdict
 
 import click
 
-from catalog.answers import Rows
-from catalog.cli.answers import answers
-from corpus_assets.cli.options import HOME_OPTION
-
-if TYPE_CHECKING:
-    from catalog.db.rows import FailedPartRow
+from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
 
 STAGE_OPTION = click.option("--stage", metavar="NAME", help="Only this stage.")
 SNAPSHOT_OPTION = click.option("--snapshot", metavar="NAME", help="Only this snapshot.")
@@ -23,27 +19,25 @@ def parts() -> None:
     """
 
 
-def show_failed(answer: "Rows[FailedPartRow]") -> None:
-    """`corpus parts failed`"""
-    for row in answer.rows:
-        click.echo(f"{row.stage}  {row.label}  {row.tries} tries, {row.failed_at}")
-        click.echo(f"    {row.error}")
-    count = len(answer.rows)
-    click.echo(f"quarantined: {count}" if count else "no part is quarantined")
-
-
 @parts.command()
 @STAGE_OPTION
 @SNAPSHOT_OPTION
 @HOME_OPTION
-@answers(view=show_failed)
-def failed(stage: str | None, snapshot: str | None, home: str | None) -> "Rows[FailedPartRow]":
+@JSON_OPTION
+def failed(stage: str | None, snapshot: str | None, home: str | None, as_json: bool) -> None:
     """List quarantined parts with their errors."""
     from corpus_assets.core.home import Home
     from corpus_assets.session import open_home
 
     _, registry = open_home(Home.resolve(home))
-    return Rows(registry.failed_parts(stage, snapshot))
+    found = registry.failed_parts(stage, snapshot)
+    if as_json:
+        click.echo(json.dumps([asdict(row) for row in found]))
+        return
+    for row in found:
+        click.echo(f"{row.stage}  {row.label}  {row.tries} tries, {row.failed_at}")
+        click.echo(f"    {row.error}")
+    click.echo(f"quarantined: {len(found)}" if found else "no part is quarantined")
 
 
 @parts.command()

@@ -27,6 +27,5 @@ __all__ = [
     "store",
     "store_s3",
     "task",
-    "tiers",
     "urls",
 ]

@@ -3,7 +3,8 @@
 from typing import Protocol, TypeAlias
 
 from corpus_assets.core.planner import AnyRecipe, Planner
-from corpus_assets.decontam.settings import ContaminationSettings, EvalSuite
+from corpus_assets.decontam.contamination import ContaminationSettings
+from corpus_assets.decontam.eval_suites import EvalSuite
 
 
 class DecontamRecipe(AnyRecipe, Protocol):

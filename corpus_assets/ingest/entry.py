@@ -1,12 +1,13 @@
 """What a recipe says of one source: how it is read, where its snapshots are, how they come here."""
 
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
 from catalog.formats.names import check_name
 from corpus_assets.core.identity import Name, is_absent
+from corpus_assets.core.planner import AnyRecipe
 from corpus_assets.ingest.crawl import CrawlSettings
 from corpus_assets.ingest.formats import FORMATS
 from corpus_assets.ingest.source import SourceSpec
@@ -109,3 +110,9 @@ class SourceEntry(SourceSpec):
         if self.crawl is not None:
             body["crawl"] = self.crawl.identity()
         return body
+
+
+class SourcedRecipe(AnyRecipe, Protocol):
+    """A recipe, as far as its sources are asked for."""
+
+    def source_of(self, snapshot: str) -> SourceEntry: ...

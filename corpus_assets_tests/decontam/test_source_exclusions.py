@@ -3,8 +3,7 @@ import pytest
 from pydantic import ValidationError
 
 from corpus_assets.core.urls import address_of
-from corpus_assets.decontam.settings import ExclusionSettings
-from corpus_assets.decontam.source_exclusions import Exclusions
+from corpus_assets.decontam.source_exclusions import Exclusions, ExclusionSettings
 
 PLACES = Exclusions(
     {

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from corpus_assets.scrub.findings import Finding, find_by_rules
-from corpus_assets.scrub.settings import ScrubSettings
+from corpus_assets.scrub.settings import Finding, ScrubSettings, find_by_rules
 
 
 def find_personal_data(

@@ -13,11 +13,11 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from threading import get_ident
 from typing import Any
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from corpus_assets.core.errors import SourceError
@@ -114,11 +114,10 @@ class HttpTransport:
             answer = self._send(url, headers, limits, size)
             if answer.status not in (301, 302, 303, 307, 308):
                 break
-            target = urljoin(url, answer.header("location"))
+            location = answer.header("location")
             answer.close()
-            self._check_redirect(target)
-            self._one_more(target)
-            url = target
+            url = self._redirected(url, location)
+            self._one_more(url)
         else:
             raise Refused(f"more than {MAX_REDIRECTS} redirects")
         fine = (200, 206, 416) if ranged else (200,)
@@ -135,6 +134,7 @@ class HttpTransport:
         path = parts.path or "/"
         if parts.query:
             path += f"?{parts.query}"
+        path = re.sub(r"[^\x00-\x7f]+", lambda found: quote(found[0]), path)
         sent = {"User-Agent": _agent(), "Accept": "*/*", "Accept-Encoding": "identity"} | headers
         place = f"{parts.scheme}://{parts.netloc}"
         keep = partial(self._keep, place)
@@ -160,17 +160,37 @@ class HttpTransport:
     def _open(self, scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
         proxy = None if _is_loopback(host) or proxy_bypass(host) else getproxies().get(scheme)
         if proxy:
-            return _through_proxy(proxy, scheme, host, port)
+            return self._through_proxy(proxy, scheme, host, port)
         connection: http.client.HTTPConnection
         if scheme == "https":
-            context = ssl.create_default_context()
             connection = http.client.HTTPSConnection(
-                host, port, timeout=CONNECT_TIMEOUT_S, context=context
+                host, port, timeout=CONNECT_TIMEOUT_S, context=self._tls
             )
         else:
             connection = http.client.HTTPConnection(host, port, timeout=CONNECT_TIMEOUT_S)
         connection._create_connection = self._dial  # type: ignore[attr-defined]
         return connection
+
+    def _through_proxy(
+        self, proxy: str, scheme: str, host: str, port: int | None
+    ) -> http.client.HTTPConnection:
+        """By the usual variables (HTTPS_PROXY ...); where the request goes from there is its affair."""
+        via = urlsplit(proxy)
+        where = (via.hostname or "", via.port or 3128)
+        headers: dict[str, str] = {}
+        if via.username:
+            secret = f"{unquote(via.username)}:{unquote(via.password or '')}".encode()
+            headers["Proxy-Authorization"] = f"Basic {base64.b64encode(secret).decode()}"
+        if scheme == "http":
+            return _Proxied(*where, headers)
+        tunnel = http.client.HTTPSConnection(*where, timeout=CONNECT_TIMEOUT_S, context=self._tls)
+        tunnel.set_tunnel(host, port, headers)
+        return tunnel
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """Made once: to read the certificates of all authorities takes 40 ms of CPU time."""
+        return ssl.create_default_context()
 
     def _dial(self, place: tuple[str, int], timeout: float, source: Any = None) -> socket.socket:
         """Connect to an address that was looked at, not to a name that may change its mind."""
@@ -196,14 +216,20 @@ class HttpTransport:
             self._inside = not all(_is_public(str(entry[4][0])) for entry in found)
         return self._inside
 
-    def _check_redirect(self, target: str) -> None:
-        scheme = urlsplit(target).scheme
+    def _redirected(self, url: str, location: str) -> str:
+        """Return the URL that a redirect leads to, refused where it may not lead there."""
+        try:
+            target = urljoin(url, location)
+            scheme = urlsplit(target).scheme
+        except ValueError as error:
+            raise Refused("it redirects to an invalid URL") from error
         if scheme != "https" and not (scheme == "http" and self._is_plain):
             raise Refused(f"it redirects to {shown_url(target)}, which is not https")
         try:
             host_of(target)
         except SourceError as error:
             raise Refused("it redirects to an invalid URL") from error
+        return target
 
     def _keep(self, place: str, connection: http.client.HTTPConnection) -> None:
         """Take a connection back whose answer was read to its end."""
@@ -223,23 +249,6 @@ class _Proxied(http.client.HTTPConnection):
     def __init__(self, host: str, port: int, headers: dict[str, str]) -> None:
         super().__init__(host, port, timeout=CONNECT_TIMEOUT_S)
         self.more_headers = headers
-
-
-def _through_proxy(
-    proxy: str, scheme: str, host: str, port: int | None
-) -> http.client.HTTPConnection:
-    """By the usual variables (HTTPS_PROXY ...); where the request goes from there is its affair."""
-    via = urlsplit(proxy)
-    where = (via.hostname or "", via.port or 3128)
-    headers: dict[str, str] = {}
-    if via.username:
-        secret = f"{unquote(via.username)}:{unquote(via.password or '')}".encode()
-        headers["Proxy-Authorization"] = f"Basic {base64.b64encode(secret).decode()}"
-    if scheme == "http":
-        return _Proxied(*where, headers)
-    tunnel = http.client.HTTPSConnection(*where, timeout=CONNECT_TIMEOUT_S)
-    tunnel.set_tunnel(host, port, headers)
-    return tunnel
 
 
 def _ask(
@@ -273,6 +282,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
+@cache
 def _agent() -> str:
     try:
         return f"corpus-assets/{version('corpus-assets')}"

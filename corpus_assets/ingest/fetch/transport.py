@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from corpus_assets.core.errors import SourceError
 
@@ -109,15 +110,25 @@ def host_of(url: str) -> str:
     """Server of an http(s) URL, bucket of an s3 one; `SourceError` for anything that is neither.
 
     Addresses come from recipes and from lists that a server gave us, so they are looked at
-    before anything is sent: no user info (a password would end in logs), no control characters.
+    before anything is sent: no user info (a password would end in logs), no control characters,
+    a host name and a port that there can be.
     """
     match = re.fullmatch(r"(https?|s3)://([^/?#@\s\\]+)((?:/[^\x00-\x20\x7f\\]*)?)", url)
-    if match is None:
+    if match is None or not _has_possible_server(url):
         raise SourceError(
             f"{shown_url(url)}: not an address of the form https://host/path or s3://bucket/key; "
             "correct it in the recipe"
         )
     return match.group(2).lower()
+
+
+def _has_possible_server(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        (parts.hostname or "").encode("idna")
+        return parts.port != 0
+    except ValueError:  # a part of the name that is too long, a port of six digits
+        return False
 
 
 def is_remote(uri: str) -> bool:

@@ -2,9 +2,11 @@
 
 import hashlib
 import io
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ from corpus_assets.ingest.fetch.remote_file import RemoteFile, pin_of
 from corpus_assets.ingest.fetch.settings import FetchSettings
 from corpus_assets.ingest.fetch.transport import Stat, host_of, shown_url
 from corpus_assets.ingest.records import SourceFile
-from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, every_other
+from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, every_other, write_certificate
 
 DATA = b"".join(hashlib.sha256(str(i).encode()).digest() for i in range(20_000))  # 640 kB
 QUICK = FetchSettings(
@@ -182,7 +184,7 @@ def test_retry_after_is_honoured_and_bounded(server: CrawlServer) -> None:
     server.seen.clear()
     server.retry_after = "86400"
     reader.stat(f"{server.base}a.bin")
-    assert max(slept) <= 300.0
+    assert max(slept) <= 300.0 + 1 / QUICK.requests_per_s, "and the turn after it"
 
 
 @pytest.mark.parametrize(
@@ -191,6 +193,9 @@ def test_retry_after_is_honoured_and_bounded(server: CrawlServer) -> None:
         ("ftp://127.0.0.1/x", "not https"),
         ("file:///etc/passwd", "not https"),
         ("http://user:secret@127.0.0.1/x", "invalid URL"),
+        ("http://[::1/x", "invalid URL"),
+        ("http://127.0.0.1:99999/x", "invalid URL"),
+        (f"http://{'a' * 64}.example/x", "invalid URL"),
     ],
 )
 def test_redirects_lead_nowhere_odd(server: CrawlServer, target: str, message: str) -> None:
@@ -222,6 +227,106 @@ def test_a_redirect_into_the_local_network_is_refused_unless_the_recipe_is_there
     assert server.requests() == 0
 
 
+class Names:
+    """A resolver in which one name has another address each time.
+
+    The last of `addresses` is repeated; all other names are those of the system.
+    """
+
+    def __init__(self, name: str, *addresses: str) -> None:
+        self.name, self.addresses, self.asked = name, list(addresses), 0
+        self._real = socket.getaddrinfo
+
+    def __call__(self, host: str, *rest: Any, **more: Any) -> Any:
+        if host == self.name:
+            self.asked += 1
+            host = self.addresses.pop(0) if len(self.addresses) > 1 else self.addresses[0]
+        return self._real(host, *rest, **more)
+
+
+def test_a_connection_goes_to_the_address_that_was_checked(
+    server: CrawlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "corpus_assets.ingest.fetch.http._is_public", lambda address: address == "127.0.0.1"
+    )
+    names = Names("fickle.example", "127.0.0.1", "127.0.0.2")
+    monkeypatch.setattr("socket.getaddrinfo", names)
+    url = server.base.replace("127.0.0.1", "fickle.example") + "a.bin"
+    once = replace(QUICK, allow_http=True, attempts=1)
+    with Fetcher(once, None, url, is_public=True) as reader:
+        stat = reader.stat(url)
+        assert reader.range(url, stat, 5, 9) == DATA[5:9]
+        assert (names.asked, server.connections) == (1, 1)
+        assert server.seen[0].headers["Host"] == url.split("/")[2]
+        reader.close()
+        with pytest.raises(SourceError, match="fickle.example is an address of the local network"):
+            reader.stat(url)
+    assert server.requests() == 2
+
+
+def test_a_name_with_one_address_inside_is_refused_before_any_is_asked(
+    server: CrawlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, 80)) for ip in ("192.0.2.1", "::1")]
+    dialled: list[object] = []
+    monkeypatch.setattr("socket.getaddrinfo", lambda *place, **more: found)
+    monkeypatch.setattr("socket.create_connection", lambda *place, **more: dialled.append(place))
+    monkeypatch.setattr(
+        "corpus_assets.ingest.fetch.http._is_public", lambda address: address != "::1"
+    )
+    with (
+        Fetcher(QUICK, None, "https://two.example/", is_public=True) as reader,
+        pytest.raises(SourceError, match="two.example is an address of the local network"),
+    ):
+        reader.stat("https://two.example/a.bin")
+    assert dialled == []
+
+
+def test_ranges_of_a_file_come_over_one_connection(server: CrawlServer) -> None:
+    whole(server, fetcher(server))
+    assert (server.requests("a.bin"), server.connections) == (10, 1)
+
+
+def test_a_connection_whose_answer_was_not_read_to_its_end_is_not_used_again(
+    server: CrawlServer,
+) -> None:
+    server.faults = lambda path, number: "ignore_range" if number == 0 else None
+    reader = fetcher(server)
+    stat = Stat(len(DATA), server.etag("a.bin"))
+    assert reader.range(f"{server.base}a.bin", stat, 0, 100) == DATA[:100]
+    assert reader.range(f"{server.base}a.bin", stat, 100, 200) == DATA[100:200]
+    assert (server.requests(), server.connections) == (2, 2)
+
+
+@pytest.mark.parametrize("name", ["files.example", "other.example"])
+def test_the_certificate_is_of_the_name_and_not_of_the_address(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("socket.getaddrinfo", Names(name, "127.0.0.1"))
+    with CrawlServer({"a.bin": DATA}) as server:
+        certificate = write_certificate(tmp_path / "files.pem", "files.example")
+        said = server.encrypt(certificate)
+        url = server.base.replace("127.0.0.1", name) + "a.bin"
+        few = replace(QUICK, attempts=2)
+
+        def size() -> int:
+            with Fetcher(few, None, url) as reader:
+                return reader.stat(url).size
+
+        with pytest.raises(SourceError, match="its certificate is not trusted"):
+            size()
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        if name == "files.example":
+            assert size() == len(DATA)
+        else:
+            with pytest.raises(SourceError, match="its certificate is not trusted .*other.example"):
+                size()
+        assert set(said) == {name}
+
+
 def test_plain_http_needs_a_setting_except_on_this_machine() -> None:
     with pytest.raises(SourceError, match="CORPUS_FETCH_ALLOW_HTTP"):
         Fetcher(QUICK, None, "http://192.0.2.1/").stat("http://192.0.2.1/a")
@@ -242,7 +347,18 @@ def test_a_proxy_is_asked_where_the_environment_names_one(
         assert reader.stat(f"{server.base}a.bin").size == len(DATA), "this machine needs no proxy"
 
 
-@pytest.mark.parametrize("url", ["https://user:pw@host/x", "https:///x", "s3://", "https://h/a b"])
+def test_letters_that_are_not_ascii_are_sent_as_utf8(server: CrawlServer) -> None:
+    server.files["gr%C3%B6%C3%9Fe.bin?%C3%A4=%2f"] = DATA
+    assert fetcher(server).stat(f"{server.base}größe.bin?ä=%2f").size == len(DATA)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("https://user:pw@host/x", "https:///x", "s3://", "https://h/a b", "https://h:99999/x"),
+        *("https://h:port/x", "https://[zz]/x", "https://a..b/x", f"https://{'a' * 64}.example/x"),
+    ],
+)
 def test_odd_addresses_are_refused_without_showing_secrets(url: str) -> None:
     with pytest.raises(SourceError, match="not an address") as info:
         host_of(url)
