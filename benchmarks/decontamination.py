@@ -42,15 +42,15 @@ import pyarrow as pa
 from machine import machine
 
 from corpus_assets.decontam.code_names import FIXED_NAMES
-from corpus_assets.decontam.contamination import ScanSettings, scan_contamination
+from corpus_assets.decontam.contamination import scan_contamination
 from corpus_assets.decontam.eval_index import (
     EvalIndex,
-    EvalIndexSettings,
     EvalItem,
     build_eval_index,
     parse_eval_index,
     read_items,
 )
+from corpus_assets.decontam.settings import EvalIndexSettings, ScanSettings
 
 PEER = Path(__file__).with_name("decontamination_peer.py")
 NGRAM = 13

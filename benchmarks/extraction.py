@@ -45,15 +45,16 @@ from corpus_assets.core.errors import MissingExtra
 from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest import documents
 from corpus_assets.ingest import documents as document_names
-from corpus_assets.ingest.documents import IngestSettings, ingest_part
+from corpus_assets.ingest.documents import ingest_part
 from corpus_assets.ingest.extract import read_page
-from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor
+from corpus_assets.ingest.extract.extractor import Extractor
 from corpus_assets.ingest.extract.page_worker import PageResult
+from corpus_assets.ingest.extract.settings import ExtractionSettings
 from corpus_assets.ingest.extractors.engines import engine_version
 from corpus_assets.ingest.formats.warc import read_warc
-from corpus_assets.ingest.gates.gates import GateSettings
-from corpus_assets.ingest.gates.language import LanguageGateSettings
+from corpus_assets.ingest.gates.settings import GateSettings, LanguageGateSettings
 from corpus_assets.ingest.records import SourceFile, file_sha256
+from corpus_assets.ingest.settings import IngestSettings
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.models.files import model_at

@@ -21,7 +21,6 @@ from corpus_assets.ingest.extract import read_page
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets.ingest.gates.categories import CategoryIndex, build_category_index
 from corpus_assets.ingest.gates.gates import (
-    GateSettings,
     absurd_markup,
     blocked_category,
     blocked_host,
@@ -32,11 +31,10 @@ from corpus_assets.ingest.gates.gates import (
 )
 from corpus_assets.ingest.gates.licence import page_licence
 from corpus_assets.ingest.gates.optout import meta_opt_out
-from corpus_assets.ingest.gates.site_gate import RobotsSettings
+from corpus_assets.ingest.gates.settings import GateSettings, RobotsSettings, UrlWords
 from corpus_assets.ingest.gates.site_index import SiteIndex, file_hash, site_of, write_index
 from corpus_assets.ingest.gates.site_rules import PATHS, robots_rules, to_bytes
 from corpus_assets.ingest.gates.url_lists import UrlLists
-from corpus_assets.ingest.gates.url_words import UrlWords
 from corpus_assets.ingest.kernels.landmarks import find_landmarks
 from corpus_assets.ingest.records import RawRecord
 

@@ -28,9 +28,10 @@ import pyarrow as pa
 from machine import machine
 
 from corpus_assets.decontam.embedders import load_embedder
-from corpus_assets.decontam.eval_index import EvalIndexSettings, build_eval_index, parse_eval_index
+from corpus_assets.decontam.eval_index import build_eval_index, parse_eval_index
 from corpus_assets.decontam.eval_index import read_items as read_suite
-from corpus_assets.decontam.paraphrases import Paraphrases, ParaphraseScan
+from corpus_assets.decontam.paraphrases import Paraphrases
+from corpus_assets.decontam.settings import EvalIndexSettings, ParaphraseScan
 
 SIMILARITIES = (0.6, 0.7, 0.75, 0.8, 0.85)
 _FRAME = re.compile(r"\AQuestion: |\nAnswer:.*\Z", re.DOTALL)  # around a paraphrase

@@ -35,10 +35,12 @@ from machine import machine
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
 from corpus_assets.clean.boilerplate import Boilerplate
-from corpus_assets.clean.clean_text import CleanTextSettings, clean, clean_documents
+from corpus_assets.clean.clean_text import clean, clean_documents
+from corpus_assets.clean.settings import CleanTextSettings
 from corpus_assets.demo.generate import generate_demo
 from corpus_assets.scrub.find import Found, find_in_batch, strongest, table_of
-from corpus_assets.scrub.settings import Finding, ScrubSettings, find_by_rules
+from corpus_assets.scrub.findings import Finding, find_by_rules
+from corpus_assets.scrub.settings import ScrubSettings
 from corpus_assets.signals.base import TextBatch
 
 PEER = Path(__file__).with_name("scrubbing_peer.py")

@@ -21,7 +21,8 @@ import pyarrow as pa
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from machine import machine
 
-from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor
+from corpus_assets.ingest.extract.extractor import Extractor
+from corpus_assets.ingest.extract.settings import ExtractionSettings
 from corpus_assets.models.files import model_at
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.select.rules import SelectionSettings

@@ -14,9 +14,10 @@ imports neither Dagster nor `corpus_assets`; it reads what the pipeline register
     db/        the registry: rows, models, migrations, methods
     pages/     how pages are made: templates, charts, the look of all of them
     formats/   what lies on disk and what names mean, shared with the pipeline
+    answers.py what a command answers: a dataclass, from which text and JSON derive
     copies.py  what commands write beside the store's results
     doors.py   how a package exports names without importing its modules
 """
 
-__all__ = ["ask", "cli", "copies", "db", "doors", "errors", "figures", "formats", "lineage", "pages", "stopping",
-           "takedown"]  # fmt: skip
+__all__ = ["answers", "ask", "cli", "copies", "db", "doors", "errors", "figures", "formats", "lineage", "pages",
+           "stopping", "takedown"]  # fmt: skip

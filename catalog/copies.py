@@ -16,9 +16,11 @@ import shutil
 import socket
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+from catalog.answers import Shown
 from catalog.db.registry import Registry
 from catalog.db.rows import CopyRow
 from catalog.errors import CatalogError, VersionRevoked
@@ -89,9 +91,30 @@ def path_of(row: CopyRow, home: Path) -> Path | None:
     return home.resolve() / row.place
 
 
-def listed(registry: Registry, store: Store, home: Path) -> list[dict[str, Any]]:
-    """Return every copy with its versions, its number of documents (None: any of the versions) and
-    its state: `there`, `gone`, or `unknown` for one on another machine."""
+@dataclass(frozen=True)
+class Copy:
+    """A copy; `documents` is None where any of its versions may be in it, `state` is `there`, `gone`,
+    or `unknown` for one on another machine."""
+
+    place: str
+    machine: str | None
+    kind: str
+    versions: Annotated[list[str], Shown("version")]
+    documents: int | None
+    created_at: Annotated[str, Shown("written")]
+    state: str
+
+    @property
+    def how_many(self) -> Annotated[int | str, Shown("documents")]:
+        return "any" if self.documents is None else self.documents
+
+    @property
+    def where(self) -> Annotated[str, Shown("state")]:
+        return f"on {self.machine}" if self.state == "unknown" else self.state
+
+
+def listed(registry: Registry, store: Store, home: Path) -> list[Copy]:
+    """Return every copy."""
     answer = []
     for row in registry.copies():
         path = path_of(row, home)
@@ -105,15 +128,15 @@ def listed(registry: Registry, store: Store, home: Path) -> list[dict[str, Any]]
         is_known = None not in row.holds.values()
         ids = {one for some in row.holds.values() for one in some or ()}
         answer.append(
-            {
-                "place": row.place,
-                "machine": row.machine or None,
-                "kind": row.kind,
-                "versions": sorted(row.holds),
-                "documents": len(ids) if is_known else None,
-                "created_at": row.created_at,
-                "state": state,
-            }
+            Copy(
+                place=row.place,
+                machine=row.machine or None,
+                kind=row.kind,
+                versions=sorted(row.holds),
+                documents=len(ids) if is_known else None,
+                created_at=row.created_at,
+                state=state,
+            )
         )
     return answer
 

@@ -100,10 +100,10 @@ def test_the_wheel_with_its_extras_builds_a_corpus_from_another_folder(tmp_path:
     elsewhere = tmp_path / "elsewhere"
     recipe = make_small_corpus(elsewhere)  # with pages, which are extracted
     for arguments in (
-        ("models", "fetch"),
-        ("build", recipe.name, "--version", "small-1", "--workers", "1"),
-        ("verify", "small-1"),
-        ("plan", "demo"),
+        ("corpus", "models", "fetch"),
+        ("corpus", "build", recipe.name, "--version", "small-1", "--workers", "1"),
+        ("catalog", "verify", "small-1"),
+        ("corpus", "plan", "demo"),
     ):
-        subprocess.run([programs / "corpus", *arguments], cwd=elsewhere, check=True)
+        subprocess.run([programs / arguments[0], *arguments[1:]], cwd=elsewhere, check=True)
     assert (elsewhere / ".corpus" / "models" / "lid.176.ftz").is_file()

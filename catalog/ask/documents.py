@@ -2,11 +2,14 @@
 
 from collections import Counter
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal
 
 import yaml
 
+from catalog.answers import Shown
 from catalog.errors import AmbiguousName, CatalogError, UnknownName
+from catalog.figures import counted
 from catalog.formats.ids import text_id
 from catalog.formats.urls import host_key, spellings, url_key
 from catalog.lineage import lookups
@@ -58,8 +61,59 @@ def resolve_doc_id(lineage: Lineage, written: str) -> bytes:
     return found[0]
 
 
-def history(lineage: Lineage, doc_id: bytes) -> dict[str, Any]:
-    """Return all that the version knows about a document, as plain values."""
+@dataclass(frozen=True)
+class Member:
+    """A document of a duplicate cluster, as the search for duplicates found it."""
+
+    doc_id: Annotated[str, Shown("member")]
+    snapshot: str
+    part: int
+    kind: str
+    kept: bool
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Documents that share one kept document; `kind` and `similarity` are of the one asked about."""
+
+    cluster_id: str
+    size: int
+    kept_doc_id: str
+    kind: str
+    similarity: float
+    members: list[Member]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Tokens of a document in a sample."""
+
+    shard: str
+    sample: int
+    offset: int
+    length: int
+    doc_token_offset: Annotated[int, Shown("document's token")]
+
+
+@dataclass(frozen=True)
+class History:
+    """All that a version knows about a document. `records` and `signals` have the columns of its
+    lineage tables, a record with its `decision`."""
+
+    doc_id: str
+    version: str
+    state: str
+    kept: bool
+    records: list[Row]
+    cluster: Cluster | None
+    signals: list[Row]
+    final_text: Row | None
+    shards: list[Span]
+
+
+def history(lineage: Lineage, doc_id: bytes) -> History:
+    """Return all that the version knows about a document."""
     records = records_of(lineage, doc_id)
     snapshot = records[0]["snapshot"] if records else ""
     parts = {row["part"] for row in records}
@@ -70,23 +124,24 @@ def history(lineage: Lineage, doc_id: bytes) -> dict[str, Any]:
     final = lineage.documents_in("final_text", [doc_id], snapshot, parts, FINAL)
     signals = lineage.documents_in("signals", [doc_id], snapshot, parts)
     kept = any(row["kept"] for row in decided.values())
-    return {
-        "doc_id": doc_id.hex(),
-        "version": lineage.version.name,
-        "state": lineage.version.state,
-        "kept": kept,
-        "records": [
+    spans = spans_of(lineage, [doc_id], snapshot)[doc_id] if kept else []
+    return History(
+        doc_id=doc_id.hex(),
+        version=lineage.version.name,
+        state=lineage.version.state,
+        kept=kept,
+        records=[
             without(row, "doc_id") | {"decision": decided.get((row["part"], row["offset"]))}
             for row in records
         ],
-        "cluster": cluster(lineage, doc_id),
-        "signals": [without(row, "doc_id") for row in signals],
-        "final_text": _measured(final[0]) if final else None,
-        "shards": spans_of(lineage, [doc_id], snapshot)[doc_id] if kept else [],
-    }
+        cluster=cluster(lineage, doc_id),
+        signals=[without(row, "doc_id") for row in signals],
+        final_text=_measured(final[0]) if final else None,
+        shards=[Span(**span) for span in spans],
+    )
 
 
-def cluster(lineage: Lineage, doc_id: bytes, shown: int = MEMBERS_SHOWN) -> dict[str, Any] | None:
+def cluster(lineage: Lineage, doc_id: bytes, shown: int = MEMBERS_SHOWN) -> Cluster | None:
     """Return the documents that share one kept document, and which it is; None when it is alone.
 
     A snapshot is compared with those before it, so a document that had no copy when its own
@@ -100,14 +155,14 @@ def cluster(lineage: Lineage, doc_id: bytes, shown: int = MEMBERS_SHOWN) -> dict
     if not any(row["kept"] for row in members):
         members = _kept_alone(lineage, kept_doc_id) + members
     mine = own[0] if own else members[0]
-    return {
-        "cluster_id": (own[0]["cluster_id"] if own else kept_doc_id).hex(),
-        "size": gave_way + 1,
-        "kept_doc_id": kept_doc_id.hex(),
-        "kind": mine["kind"],
-        "similarity": mine["similarity"],
-        "members": [row | {"doc_id": row["doc_id"].hex()} for row in members],
-    }
+    return Cluster(
+        cluster_id=(own[0]["cluster_id"] if own else kept_doc_id).hex(),
+        size=gave_way + 1,
+        kept_doc_id=kept_doc_id.hex(),
+        kind=mine["kind"],
+        similarity=mine["similarity"],
+        members=[Member(**row | {"doc_id": row["doc_id"].hex()}) for row in members],
+    )
 
 
 def _kept_alone(lineage: Lineage, doc_id: bytes) -> list[Row]:
@@ -157,7 +212,62 @@ def without(row: Row, *names: str) -> Row:
 MIN_NEEDLE_CHARS = 8
 
 
-def find_ids(lineage: Lineage, digits: str, limit: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Match:
+    """A record that was found, and what became of it."""
+
+    doc_id: Annotated[str, Shown("document")]
+    snapshot: str
+    part: int
+    offset: int
+    url: str | None
+    url_key: str
+    file: str
+    kept: bool
+    fate: Annotated[str, Shown("outcome")]
+    shards: Annotated[list[str], Shown("shard")]
+    samples: list[int]
+
+    shows: ClassVar = ("doc_id", "snapshot", "address", "fate", "shards", "samples")
+
+    @property
+    def address(self) -> Annotated[str, Shown("url")]:
+        return self.url or self.url_key
+
+
+@dataclass(frozen=True)
+class Found:
+    """Records that were found: `matches` has the first of `total`. Texts are found as a whole
+    (`exact`) or inside of others (`contains`)."""
+
+    version: str
+    state: str
+    match: Literal["address", "exact", "contains"]
+    total: int
+    truncated: bool
+    matches: list[Match]
+
+    shows: ClassVar = ("matches",)
+
+    @property
+    def conclusion(self) -> str | None:
+        if self.match == "contains":
+            how_many = counted(len(self.matches), "match", "matches")
+            return (
+                "No document has exactly this text. Searched inside the kept final texts: "
+                f"{how_many}{' or more' * self.truncated}."
+            )
+        if not self.matches:
+            return f"No match in version {self.version}."
+        if self.truncated:
+            return (
+                f"{counted(self.total, 'record')}; the first {len(self.matches)} are shown (see "
+                "--limit)."
+            )
+        return None
+
+
+def find_ids(lineage: Lineage, digits: str, limit: int) -> Found:
     """Find the documents whose id begins with these hex digits, one record each."""
     low, high = (bytes.fromhex(digits.lower().ljust(32, end)) for end in "0f")
     found = doc_ids_between(lineage, low, high, limit + 1)
@@ -165,7 +275,7 @@ def find_ids(lineage: Lineage, digits: str, limit: int) -> dict[str, Any]:
     return _report(lineage, len(found), rows)
 
 
-def find_url(lineage: Lineage, url: str, limit: int) -> dict[str, Any]:
+def find_url(lineage: Lineage, url: str, limit: int) -> Found:
     """Find records of a page, whatever the spelling of its address; record keys match as written."""
     keys = [url]
     with suppress(ValueError):  # a record key of a source without URLs
@@ -174,7 +284,7 @@ def find_url(lineage: Lineage, url: str, limit: int) -> dict[str, Any]:
     return _report(lineage, *lookups.records_by_url(lineage, keys, limit))
 
 
-def find_host(lineage: Lineage, host: str, limit: int) -> dict[str, Any]:
+def find_host(lineage: Lineage, host: str, limit: int) -> Found:
     """Find records of a host and all its subdomains."""
     try:
         key = host_key(host)
@@ -183,7 +293,7 @@ def find_host(lineage: Lineage, host: str, limit: int) -> dict[str, Any]:
     return _report(lineage, *lookups.records_by_host(lineage, key, limit))
 
 
-def find_text(lineage: Lineage, text: str, limit: int, inside: bool = True) -> dict[str, Any]:
+def find_text(lineage: Lineage, text: str, limit: int, inside: bool = True) -> Found:
     """Find documents whose extracted text is `text`; failing that, kept ones that contain it.
 
     The second search reads every kept text, unless `inside` says no: it is limited to `limit`
@@ -192,7 +302,7 @@ def find_text(lineage: Lineage, text: str, limit: int, inside: bool = True) -> d
     exact = lookups.doc_ids_of_text(lineage, [text_id(text), text_id(text.rstrip("\r\n"))])
     if exact or not inside:
         found = lookups.records_by_id(lineage, exact, limit)
-        return _report(lineage, *found) | {"match": "exact"}
+        return replace(_report(lineage, *found), match="exact")
     needle = text.strip()
     if len(needle) < MIN_NEEDLE_CHARS:
         raise CatalogError(
@@ -206,10 +316,10 @@ def find_text(lineage: Lineage, text: str, limit: int, inside: bool = True) -> d
     )
     ids = [bytes(row["doc_id"]) for row in holding[:limit]]
     answer = _report(lineage, *lookups.records_by_id(lineage, ids, limit))
-    return answer | {"match": "contains", "truncated": len(holding) > limit}
+    return replace(answer, match="contains", truncated=len(holding) > limit)
 
 
-def _report(lineage: Lineage, total: int, records: list[Row]) -> dict[str, Any]:
+def _report(lineage: Lineage, total: int, records: list[Row]) -> Found:
     by_place: dict[tuple[str, int], list[bytes]] = {}
     for row in records:
         by_place.setdefault((row["snapshot"], row["part"]), []).append(row["doc_id"])
@@ -224,23 +334,23 @@ def _report(lineage: Lineage, total: int, records: list[Row]) -> dict[str, Any]:
         kept = bool(decision and decision["kept"])
         spans = placed.get(row["doc_id"], []) if kept else []
         matches.append(
-            row
-            | {
-                "doc_id": row["doc_id"].hex(),
-                "kept": kept,
-                "fate": fate(decision),
-                "shards": sorted({span["shard"] for span in spans}),
-                "samples": sorted({span["sample"] for span in spans}),
-            }
+            Match(
+                **{name: row[name] for name in lookups.SHOWN if name != "doc_id"},
+                doc_id=row["doc_id"].hex(),
+                kept=kept,
+                fate=fate(decision),
+                shards=sorted({span["shard"] for span in spans}),
+                samples=sorted({span["sample"] for span in spans}),
+            )
         )
-    return {
-        "version": lineage.version.name,
-        "state": lineage.version.state,
-        "match": "address",
-        "total": total,
-        "truncated": total > len(matches),
-        "matches": matches,
-    }
+    return Found(
+        version=lineage.version.name,
+        state=lineage.version.state,
+        match="address",
+        total=total,
+        truncated=total > len(matches),
+        matches=matches,
+    )
 
 
 # Duplicate clusters.
@@ -256,27 +366,68 @@ POLICIES = {
 DEFAULT_POLICY = "longest"
 
 
-def cluster_story(lineage: Lineage, doc_id: bytes, limit: int) -> dict[str, Any]:
-    """Return the cluster of a document as plain values; without members where it has no copy."""
+@dataclass(frozen=True, kw_only=True)
+class Compared(Member):
+    """A member with its address, what the policy compares, and what became of it."""
+
+    url: str | None
+    fetched_at: Annotated[str | None, Shown("fetched")]
+    n_chars: Annotated[int | None, Shown("characters")]
+    compared: str | float | None
+    fate: str
+
+    shows: ClassVar = ("doc_id", "snapshot", "kind", "similarity", "kept", "n_chars", "fetched_at",
+                       "url")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ClusterStory:
+    """The cluster of a document, and why one of it is kept; of size 1 where it has no copy."""
+
+    doc_id: Annotated[str, Shown("document")]
+    version: str
+    state: str
+    size: int
+    members: list[Compared]
+    why: Annotated[str, Shown("because")]
+    cluster_id: str | None = None
+    kept_doc_id: Annotated[str | None, Shown("kept")] = None
+    keep: str | None = None
+    truncated: bool = False
+
+    shows: ClassVar = ("doc_id", "version", "cluster", "kept_doc_id", "why", "members")
+
+    @property
+    def cluster(self) -> str | None:
+        if self.cluster_id is None:
+            return None
+        return f"{self.cluster_id}, {counted(self.size, 'document')}"
+
+    @property
+    def conclusion(self) -> str | None:
+        if self.truncated:
+            return f"{len(self.members)} of {self.size} shown (see --limit)."
+        return None
+
+
+def cluster_story(lineage: Lineage, doc_id: bytes, limit: int) -> ClusterStory:
+    """Return the cluster of a document; without members where it has no copy."""
     found = cluster(lineage, doc_id, limit)
-    answer: dict[str, Any] = {
-        "doc_id": doc_id.hex(),
-        "version": lineage.version.name,
-        "state": lineage.version.state,
-    }
+    named = doc_id.hex(), lineage.version.name, lineage.version.state
     if found is None:
-        return answer | {"size": 1, "members": [], "why": "no other document is a copy of it"}
+        return ClusterStory(*named, size=1, members=[], why="no other document is a copy of it")
     policy, ranks = _policy(lineage)
-    members = [_described(lineage, row, policy) for row in found["members"]]
-    return answer | {
-        "cluster_id": found["cluster_id"],
-        "size": found["size"],
-        "kept_doc_id": found["kept_doc_id"],
-        "keep": policy,
-        "why": _why(members, policy, ranks),
-        "members": members,
-        "truncated": found["size"] > len(members),
-    }
+    members = [_described(lineage, row, policy) for row in found.members]
+    return ClusterStory(
+        *named,
+        size=found.size,
+        members=members,
+        why=_why(members, policy, ranks),
+        cluster_id=found.cluster_id,
+        kept_doc_id=found.kept_doc_id,
+        keep=policy,
+        truncated=found.size > len(members),
+    )
 
 
 def _policy(lineage: Lineage) -> tuple[str, dict[str, int]]:
@@ -287,38 +438,38 @@ def _policy(lineage: Lineage) -> tuple[str, dict[str, int]]:
     return str(keep), {name: rank for rank, name in enumerate(names)}
 
 
-def _described(lineage: Lineage, member: Row, policy: str) -> Row:
-    """Return a member with its address, what the policy compares, and what became of it."""
-    doc_id = bytes.fromhex(member["doc_id"])
-    place = (member["snapshot"], [member["part"]])
-    records = [row for row in records_of(lineage, doc_id) if row["part"] == member["part"]]
+def _described(lineage: Lineage, member: Member, policy: str) -> Compared:
+    doc_id = bytes.fromhex(member.doc_id)
+    place = (member.snapshot, [member.part])
+    records = [row for row in records_of(lineage, doc_id) if row["part"] == member.part]
     signals = lineage.documents_in("signals", [doc_id], *place)
     decided = lineage.documents_in("decisions", [doc_id], *place)
     record: Row = records[0] if records else {}
     known = record | (signals[0] if signals else {})
     # Of captures that stand twice in a part, the member's own is the one with its fate.
-    own = [row for row in decided if bool(row["kept"]) == bool(member["kept"])] or decided
-    return member | {
-        "url": record.get("url") or record.get("url_key"),
-        "fetched_at": record.get("fetched_at"),
-        "n_chars": known.get("n_chars"),
-        "compared": known.get(POLICIES.get(policy, "")),
-        "fate": fate(own[0] if own else None),
-    }
+    own = [row for row in decided if bool(row["kept"]) == member.kept] or decided
+    return Compared(
+        **vars(member),
+        url=record.get("url") or record.get("url_key"),
+        fetched_at=record.get("fetched_at"),
+        n_chars=known.get("n_chars"),
+        compared=known.get(POLICIES.get(policy, "")),
+        fate=fate(own[0] if own else None),
+    )
 
 
-def _why(members: list[Row], policy: str, ranks: dict[str, int]) -> str:
+def _why(members: list[Compared], policy: str, ranks: dict[str, int]) -> str:
     """Return why the kept member is the kept one, in a sentence."""
-    kept = next((row for row in members if row["kept"]), None)
+    kept = next((row for row in members if row.kept), None)
     if kept is None:
         return "its kept member is none of this version's documents"
-    rank = ranks.get(kept["snapshot"], 0)
-    later = [row for row in members if ranks.get(row["snapshot"], 0) > rank]
-    same = [row for row in members if row["snapshot"] == kept["snapshot"] and row is not kept]
+    rank = ranks.get(kept.snapshot, 0)
+    later = [row for row in members if ranks.get(row.snapshot, 0) > rank]
+    same = [row for row in members if row.snapshot == kept.snapshot and row is not kept]
     reasons = []
     if later:
-        reasons.append(f"its snapshot {kept['snapshot']} comes before theirs in the recipe")
-    if same and all(row["compared"] == kept["compared"] for row in same):
+        reasons.append(f"its snapshot {kept.snapshot} comes before theirs in the recipe")
+    if same and all(row.compared == kept.compared for row in same):
         reasons.append(f"by `{policy}` those of its snapshot are equal, and its id is the smallest")
     elif same:
         reasons.append(f"it is the {policy.replace('_', ' ')} of its snapshot's")

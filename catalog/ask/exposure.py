@@ -1,9 +1,12 @@
 """Which steps of a training run saw a document: by formula, not by replay."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
+from catalog.answers import Shown
 from catalog.ask.documents import fate, resolve_doc_id
 from catalog.errors import StoreFileError, UnknownName
+from catalog.figures import counted
 from catalog.lineage.lookups import places_of, spans_of
 from catalog.lineage.tables import Lineage
 from catalog.takedown.target import ID_DIGITS, doc_id_target
@@ -11,9 +14,65 @@ from corpus_loader import LoaderError
 from corpus_loader.order import Order, Sightings
 
 
+@dataclass(frozen=True)
+class Held:
+    """A sample that holds tokens of the document."""
+
+    shard: str
+    sample: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One time that a run saw the document."""
+
+    step: int
+    position: int
+    epoch: int
+    shard: str
+    sample: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """When a run saw a document. The run ends after `steps`, however many were asked for."""
+
+    doc_id: Annotated[str, Shown("document")]
+    version: str
+    state: str
+    status: str
+    seed: int
+    global_batch: int
+    steps_asked: int
+    steps: int
+    samples: list[Held]
+    times_seen: int
+    tokens_seen: int
+    steps_seen: list[int]
+    seen: list[Seen]
+    note: str | None
+
+    shows: ClassVar = ("doc_id", "version", "state", "run", "samples_with_it", "times_seen",
+                       "tokens_seen", "seen")  # fmt: skip
+
+    @property
+    def run(self) -> str:
+        return f"seed {self.seed}, {counted(self.steps, 'step')} of {self.global_batch}"
+
+    @property
+    def samples_with_it(self) -> int:
+        return len(self.samples)
+
+    @property
+    def conclusion(self) -> str | None:
+        return self.note
+
+
 def exposure(
     lineage: Lineage, written: str, seed: int | None, steps: int, global_batch: int
-) -> dict[str, Any]:
+) -> Exposure:
     """Return every step, position and sample at which the run saw the document, on all ranks
     together.
 
@@ -30,41 +89,31 @@ def exposure(
     for span in spans_of(lineage, [doc_id])[doc_id]:
         place = (span["shard"], span["sample"])
         held[place] = held.get(place, 0) + span["length"]
-    seen: list[dict[str, Any]] = []
+    seen: list[Seen] = []
     for shard in sorted({shard for shard, _ in held}):
         samples = sorted(sample for name, sample in held if name == shard)
         found = _sightings(lineage, order, shard, samples, made * global_batch)
         for row, position, epoch in zip(*(column.tolist() for column in found), strict=True):
-            seen.append(
-                {
-                    "step": position // global_batch,
-                    "position": position,
-                    "epoch": epoch,
-                    "shard": shard,
-                    "sample": samples[row],
-                    "tokens": held[shard, samples[row]],
-                }
-            )
-    seen.sort(key=lambda row: row["position"])
-    return {
-        "doc_id": doc_id.hex(),
-        "version": lineage.version.name,
-        "state": lineage.version.state,
-        "status": lineage.version.status,
-        "seed": chosen,
-        "global_batch": global_batch,
-        "steps_asked": steps,
-        "steps": made,
-        "samples": [
-            {"shard": shard, "sample": sample, "tokens": tokens}
-            for (shard, sample), tokens in sorted(held.items())
-        ],
-        "times_seen": len(seen),
-        "tokens_seen": sum(row["tokens"] for row in seen),
-        "steps_seen": sorted({row["step"] for row in seen}),
-        "seen": seen,
-        "note": _note(lineage, doc_id, bool(held), bool(seen), steps, made),
-    }
+            tokens = held[shard, samples[row]]
+            step = position // global_batch
+            seen.append(Seen(step, position, epoch, shard, samples[row], tokens))
+    seen.sort(key=lambda one: one.position)
+    return Exposure(
+        doc_id=doc_id.hex(),
+        version=lineage.version.name,
+        state=lineage.version.state,
+        status=lineage.version.status,
+        seed=chosen,
+        global_batch=global_batch,
+        steps_asked=steps,
+        steps=made,
+        samples=[Held(*place, tokens) for place, tokens in sorted(held.items())],
+        times_seen=len(seen),
+        tokens_seen=sum(one.tokens for one in seen),
+        steps_seen=sorted({one.step for one in seen}),
+        seen=seen,
+        note=_note(lineage, doc_id, bool(held), bool(seen), steps, made),
+    )
 
 
 def _doc_id(lineage: Lineage, written: str) -> bytes:

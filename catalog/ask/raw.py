@@ -8,7 +8,6 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from catalog.db.rows import FileRow, SuppressionRow
 from catalog.errors import SourceUnavailable, TakedownRefused, UnknownName
@@ -39,23 +38,38 @@ class Original:
     stored: bytes
     data: bytes
 
-    def described(self, data: bytes, with_record: bool) -> dict[str, Any]:
-        """Return it as plain values; `data` is what was asked for, in base64 where it is wanted."""
-        body: dict[str, Any] = {
-            "doc_id": self.doc_id.hex(),
-            "snapshot": self.snapshot,
-            "file": self.file,
-            "uri": self.uri,
-            "offset": self.offset,
-            "length": self.length,
-            "format": self.kind,
-            "captures": self.captures,
-            "bytes": len(data),
-            "sha256": hashlib.sha256(data).hexdigest(),
-        }
-        if with_record:
-            body["record"] = base64.b64encode(data).decode("ascii")
-        return body
+    def described(self, data: bytes, with_record: bool) -> "RawRecord":
+        """Return where it came from; `data` is what was asked for, with it where it is wanted."""
+        return RawRecord(
+            doc_id=self.doc_id.hex(),
+            snapshot=self.snapshot,
+            file=self.file,
+            uri=self.uri,
+            offset=self.offset,
+            length=self.length,
+            format=self.kind,
+            captures=self.captures,
+            bytes=len(data),
+            sha256=hashlib.sha256(data).hexdigest(),
+            record=base64.b64encode(data).decode("ascii") if with_record else None,
+        )
+
+
+@dataclass(frozen=True)
+class RawRecord:
+    """Where a record came from, and the record in base64; None where it went to a file."""
+
+    doc_id: str
+    snapshot: str
+    file: str
+    uri: str
+    offset: int
+    length: int
+    format: str
+    captures: int
+    bytes: int
+    sha256: str
+    record: str | None
 
 
 def fetch_original(lineage: Lineage, doc_id: bytes, capture: int = 0) -> Original:

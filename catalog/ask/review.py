@@ -3,11 +3,13 @@
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
 
+from catalog.answers import Shown
 from catalog.ask.raw import refuse_suppressed
 from catalog.ask.versions import funnel
-from catalog.db.judgements import Judged, summed
+from catalog.db.judgements import summed
 from catalog.db.rows import JudgementRow, LineageRow
 from catalog.errors import CatalogError, TakedownRefused, UnknownName
 from catalog.formats.lineage_tables import DROPPING_STAGES
@@ -73,7 +75,59 @@ def next_sample(lineage: Lineage, asked: Mapping[str, str], by: str, skip: int) 
     return None
 
 
-def summary(lineage: Lineage) -> list[Row]:
+@dataclass(frozen=True)
+class Judged:
+    """Judgements of a reason; `share` of them disagree, `low` to `high` is its 95% interval."""
+
+    stage: str
+    reason: str
+    records: int
+    judged: int
+    disagreed: Annotated[int, Shown("disagree")]
+    share: Annotated[float, Shown(form=lambda share: f"{share:.1%}")]
+    low: float
+    high: float
+
+    shows: ClassVar = ("decision", "records", "judged", "disagreed", "share", "interval")
+
+    @property
+    def decision(self) -> str:
+        return f"{self.stage}: {self.reason}"
+
+    @property
+    def interval(self) -> Annotated[str, Shown("95% interval")]:
+        return f"{self.low:.1%} to {self.high:.1%}"
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """What reviewers said of a version's decisions; all of it only where it was asked for."""
+
+    version: str
+    state: str
+    reasons: list[Judged]
+    judgements: Annotated[
+        list[JudgementRow] | None,
+        Shown(columns=("doc_id", "decision", "judged_by", "agrees", "why")),
+    ] = None
+
+    shows: ClassVar = ("reasons", "judgements")
+
+    @property
+    def conclusion(self) -> str | None:
+        if self.reasons:
+            return None
+        return f"no judgements of {self.version} yet; record some in `catalog serve --review`"
+
+
+def judgements(lineage: Lineage, listed: bool) -> Judgements:
+    """Return judgements by reason, and with `listed` each of them."""
+    version = lineage.version
+    each = all_judgements(lineage) if listed else None
+    return Judgements(version.name, version.state, summary(lineage), each)
+
+
+def summary(lineage: Lineage) -> list[Judged]:
     """Return judgements by reason, with how many records that reason has in the version."""
     rows = lineage.registry.judgements(lineage.version.name)
     if not rows:
@@ -83,13 +137,17 @@ def summary(lineage: Lineage) -> list[Row]:
     )
     for shard in lineage.registry.version_shards(lineage.version.name):
         totals[KEPT, f"{shard.domain} / {shard.tier}"] += shard.documents
-    return [_row(one, totals[one.stage, one.reason]) for one in summed(rows)]
+    return [
+        Judged(one.stage, one.reason, totals[one.stage, one.reason], one.judged, one.disagreed,
+               one.share, *one.interval)
+        for one in summed(rows)
+    ]  # fmt: skip
 
 
-def all_judgements(lineage: Lineage) -> list[Row]:
+def all_judgements(lineage: Lineage) -> list[JudgementRow]:
     """Return all judgements; without their words where a standing order covers the record."""
     return [
-        asdict(row) | ({} if _may_be_shown(lineage, row) else {"why": None})
+        row if _may_be_shown(lineage, row) else replace(row, why=None)
         for row in lineage.registry.judgements(lineage.version.name)
     ]
 
@@ -97,20 +155,6 @@ def all_judgements(lineage: Lineage) -> list[Row]:
 def _may_be_shown(lineage: Lineage, row: JudgementRow) -> bool:
     doc_id = bytes.fromhex(row.doc_id)
     return _record(lineage, doc_id, row.snapshot, row.part, row.offset) is not None
-
-
-def _row(one: Judged, records: int) -> Row:
-    low, high = one.interval
-    return {
-        "stage": one.stage,
-        "reason": one.reason,
-        "records": records,
-        "judged": one.judged,
-        "disagreed": one.disagreed,
-        "share": one.share,
-        "low": low,
-        "high": high,
-    }
 
 
 def judgement(

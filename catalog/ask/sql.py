@@ -12,6 +12,7 @@ Three walls, because each alone has a door:
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -21,6 +22,7 @@ from sqlalchemy import BigInteger, Boolean, Double, Integer, Table, select
 from catalog.db.models import metadata
 from catalog.db.registry import Registry
 from catalog.errors import QueryRefused
+from catalog.figures import counted
 from catalog.formats.store import Store
 from catalog.lineage.duck import first_line
 from catalog.lineage.limits import QueryLimits
@@ -44,6 +46,23 @@ TABLE_FUNCTIONS = {
 CHUNK_ROWS = 50_000
 
 
+@dataclass(frozen=True)
+class QueryAnswer:
+    """The answer to one query: the version that was asked, and at most so many rows."""
+
+    version: str
+    state: str
+    columns: list[str]
+    rows: list[list[Any]]
+    truncated: bool
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if not self.truncated:
+            return ()
+        return (f"output cut to {counted(len(self.rows), 'row')} (see --limit)",)
+
+
 def run_query(
     registry: Registry,
     store: Store,
@@ -51,9 +70,8 @@ def run_query(
     sql: str,
     limit: int,
     limits: QueryLimits | None = None,
-) -> dict[str, Any]:
-    """Return the answer to one query: the version that was asked, columns, at most `limit` rows,
-    and whether there were more."""
+) -> QueryAnswer:
+    """Return the answer to one query, at most `limit` rows of it."""
     with Lineage(registry, store, version, limits) as lineage:
         check_query(lineage.connection, sql)
         asked = named_tables(sql)
@@ -72,13 +90,13 @@ def run_query(
             raise (limits or QueryLimits()).out_of_memory() from error
         except duckdb.Error as error:
             raise QueryRefused(f"the query failed: {first_line(error)}") from error
-    return {
-        "version": lineage.version.name,
-        "state": lineage.version.state,
-        "columns": columns,
-        "rows": [list(row) for row in rows[:limit]],
-        "truncated": len(rows) > limit,
-    }
+    return QueryAnswer(
+        version=lineage.version.name,
+        state=lineage.version.state,
+        columns=columns,
+        rows=[list(row) for row in rows[:limit]],
+        truncated=len(rows) > limit,
+    )
 
 
 def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:

@@ -1,6 +1,8 @@
 """From one token of one shard back to its document, text and source file."""
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,7 +29,60 @@ ORIGIN = (
 )
 
 
-def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Padding:
+    """A token that is part of no document."""
+
+    version: str
+    state: str
+    shard: str
+    sample: int
+    token: int
+    token_id: int
+    padding: Literal[True] = True
+    doc_id: None = None
+
+    def __str__(self) -> str:
+        place = f"{self.shard}, sample {self.sample}, token {self.token}"
+        return f"{place}: padding (token {self.token_id}), part of no document."
+
+
+@dataclass(frozen=True)
+class ShortCluster:
+    """A duplicate cluster without its members."""
+
+    cluster_id: str
+    size: int
+    kept_doc_id: str
+    kind: str
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A token with its document, and its place in the text: `start` and `end` of characters, with
+    what stands around it; None where the tokens do not spell the text."""
+
+    version: str
+    state: str
+    shard: str
+    sample: int
+    token: int
+    token_id: int
+    padding: Literal[False]
+    token_text: str
+    ends_document: bool
+    doc_id: str
+    doc_token: int
+    doc_tokens: int
+    record: Mapping[str, Any]
+    final_text: Mapping[str, Any] | None
+    extracted_text: Mapping[str, Any] | None
+    note: str | None
+    cluster: ShortCluster | None
+
+
+def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> Traced | Padding:
     """Trace the token at place `token` of sample `sample`.
 
     1. The span that covers it names the document, and its place in the document's tokens.
@@ -39,13 +94,8 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
     shard, manifest = _shard_with(lineage, shard_name, sample), lineage.manifest
     if not 0 <= token < manifest.seq_len:
         raise CatalogError(f"a sample has tokens 0 to {manifest.seq_len - 1}, not {token}")
-    place = {
-        "version": lineage.version.name,
-        "state": lineage.version.state,
-        "shard": shard.full_name,
-        "sample": sample,
-        "token": token,
-    }
+    version = lineage.version
+    place = (version.name, version.state, shard.full_name, sample, token)
     covering = [
         span
         for span in lineage.rows.where(shard.spans_path, "sample", [sample], ("doc_id", *SPAN))
@@ -54,7 +104,7 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
     at = sample * manifest.seq_len + token
     token_id = int(_tokens(lineage, shard.bin_path, at, 1)[0])
     if not covering:
-        return place | {"token_id": token_id, "padding": True, "doc_id": None}
+        return Padding(*place, token_id)
     if len(covering) > 1:
         raise LineageBroken(
             f"{counted(len(covering), 'document')} claim token {token} of sample {sample} in "
@@ -78,50 +128,73 @@ def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> dict[st
     names = lineage.token_bytes
     origin, parts = _origin(lineage, shard.snapshot, doc_id)
     ends_document = position == len(tokens) - 1 and token_id == manifest.tokenizer.eod_id
-    return (
-        place
-        | {
-            "token_id": token_id,
-            "padding": False,
-            "token_text": names.of(token_id).decode("utf-8", "replace"),
-            "ends_document": ends_document,
-            "doc_id": doc_id.hex(),
-            "doc_token": position,
-            "doc_tokens": len(tokens),
-        }
-        | origin
-        | _text_place(lineage, names, shard.snapshot, parts, doc_id, tokens, position)
-        | {"cluster": _short_cluster(lineage, doc_id)}
+    final, extracted, note = _text_place(
+        lineage, names, shard.snapshot, parts, doc_id, tokens, position
+    )
+    return Traced(
+        *place,
+        token_id,
+        padding=False,
+        token_text=names.of(token_id).decode("utf-8", "replace"),
+        ends_document=ends_document,
+        doc_id=doc_id.hex(),
+        doc_token=position,
+        doc_tokens=len(tokens),
+        record=origin,
+        final_text=final,
+        extracted_text=extracted,
+        note=note,
+        cluster=_short_cluster(lineage, doc_id),
     )
 
 
-def sample_tokens(lineage: Lineage, shard_name: str, sample: int) -> dict[str, Any]:
-    """Return a sample's tokens as text, in the pieces of documents that it was packed from;
-    padding is a piece of no document."""
+@dataclass(frozen=True)
+class Piece:
+    """Tokens of one document in a sample, from `offset` on; padding is of no document."""
+
+    doc_id: str | None
+    offset: int
+    tokens: list[str]
+
+
+@dataclass(frozen=True)
+class SampleTokens:
+    """A sample's tokens as text, in the pieces of documents that it was packed from."""
+
+    version: str
+    state: str
+    shard: str
+    sample: int
+    samples: int  # of the shard
+    pieces: list[Piece]
+
+
+def sample_tokens(lineage: Lineage, shard_name: str, sample: int) -> SampleTokens:
+    """Return a sample's tokens as text."""
     shard, manifest = _shard_with(lineage, shard_name, sample), lineage.manifest
     length, names = manifest.seq_len, lineage.token_bytes
     ids = _tokens(lineage, shard.bin_path, sample * length, length).tolist()
     texts = [names.of(token).decode("utf-8", "replace") for token in ids]
     spans = lineage.rows.where(shard.spans_path, "sample", [sample], ("doc_id", *SPAN))
-    pieces: list[dict[str, Any]] = []
+    pieces: list[Piece] = []
     at = 0
     for span in sorted(spans, key=lambda span: int(span["offset"])):
         start, end = span["offset"], span["offset"] + span["length"]
         if start > at:
-            pieces.append({"doc_id": None, "offset": at, "tokens": texts[at:start]})
+            pieces.append(Piece(None, at, texts[at:start]))
         doc_id = bytes(span["doc_id"]).hex()
-        pieces.append({"doc_id": doc_id, "offset": start, "tokens": texts[start:end]})
+        pieces.append(Piece(doc_id, start, texts[start:end]))
         at = end
     if at < length:
-        pieces.append({"doc_id": None, "offset": at, "tokens": texts[at:]})
-    return {
-        "version": lineage.version.name,
-        "state": lineage.version.state,
-        "shard": shard.full_name,
-        "sample": sample,
-        "samples": shard.samples,
-        "pieces": pieces,
-    }
+        pieces.append(Piece(None, at, texts[at:]))
+    return SampleTokens(
+        version=lineage.version.name,
+        state=lineage.version.state,
+        shard=shard.full_name,
+        sample=sample,
+        samples=shard.samples,
+        pieces=pieces,
+    )
 
 
 def _shard_with(lineage: Lineage, name: str, sample: int) -> ShardRow:
@@ -144,7 +217,7 @@ def _tokens(lineage: Lineage, path: str, start: int, count: int) -> "np.ndarray[
     return np.frombuffer(data, kind)
 
 
-def _origin(lineage: Lineage, snapshot: str, doc_id: bytes) -> tuple[dict[str, Any], set[int]]:
+def _origin(lineage: Lineage, snapshot: str, doc_id: bytes) -> tuple[Mapping[str, Any], set[int]]:
     """Return the record that was kept, of all with this id, and the parts that have any of them."""
     records = [row for row in records_of(lineage, doc_id) if row["snapshot"] == snapshot]
     parts = {row["part"] for row in records}
@@ -159,7 +232,7 @@ def _origin(lineage: Lineage, snapshot: str, doc_id: bytes) -> tuple[dict[str, A
             f"document {doc_id.hex()} is in a shard and has {len(found)} kept records: "
             f"run `catalog verify {lineage.version.name}`"
         )
-    return {"record": {name: found[0][name] for name in ORIGIN}}, parts
+    return {name: found[0][name] for name in ORIGIN}, parts
 
 
 def _text_place(
@@ -170,7 +243,8 @@ def _text_place(
     doc_id: bytes,
     tokens: "np.ndarray[Any, Any]",
     position: int,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None, str | None]:
+    """Return where a token is in the final and in the extracted text, or why that is not known."""
     final = lineage.documents_in("final_text", [doc_id], snapshot, parts, ("text", "edits"))
     if len(final) != 1:
         raise LineageBroken(
@@ -183,12 +257,11 @@ def _text_place(
     )
     lengths, data = names.lengths_and_text(spoken.tolist())
     if data != text.encode("utf-8"):
-        return {
-            "final_text": None,
-            "extracted_text": None,
-            "note": "the document's tokens do not spell its final text byte by byte (the "
-            "tokenizer rewrites text), so no character range can be given",
-        }
+        note = (
+            "the document's tokens do not spell its final text byte by byte (the tokenizer "
+            "rewrites text), so no character range can be given"
+        )
+        return None, None, note
     first = sum(lengths[:position])
     start, end = char_range(data, first, first + sum(lengths[position : position + 1]))
     edits = [(edit["start"], edit["end"], edit["new_length"]) for edit in final[0]["edits"] or ()]
@@ -203,13 +276,11 @@ def _text_place(
     before: dict[str, Any] = {"start": old_start, "end": old_end, "edits": inside}
     if extracted:
         before |= context(extracted[0]["text"], old_start, old_end)
-    return {
-        "final_text": {"start": start, "end": end} | context(text, start, end),
-        "extracted_text": before,
-        "note": None,
-    }
+    return {"start": start, "end": end} | context(text, start, end), before, None
 
 
-def _short_cluster(lineage: Lineage, doc_id: bytes) -> dict[str, Any] | None:
+def _short_cluster(lineage: Lineage, doc_id: bytes) -> ShortCluster | None:
     found = cluster(lineage, doc_id)
-    return None if found is None else {k: v for k, v in found.items() if k != "members"}
+    if found is None:
+        return None
+    return ShortCluster(**{name: value for name, value in vars(found).items() if name != "members"})

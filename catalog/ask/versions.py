@@ -1,21 +1,86 @@
 """Versions: what one is made of, by digest, and what changed between two."""
 
 import json
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 import yaml
 
+from catalog.answers import Shown
 from catalog.db.published import FUNNEL, FUNNEL_FORMAT, load_counts, load_manifest
 from catalog.db.registry import Registry
-from catalog.db.rows import LineageRow, ShardRow
+from catalog.db.rows import GateRow, LineageRow, ShardRow, VersionRow
 from catalog.formats.canonical import changed_keys
 from catalog.formats.lineage_tables import DROPPING_STAGES
 from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage, deletion, require_present
 
 
-def resolve(registry: Registry, store: Store, name: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Input:
+    """A snapshot that a version was made of, with its pinned files; None where it is not known any
+    more."""
+
+    snapshot: Annotated[str, Shown("input snapshot")]
+    source: str | None
+    files: int | None
+    bytes: int | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Shards of one snapshot, domain, tier and labels."""
+
+    id: Annotated[str, Shown("group")]
+    shards: int
+    samples: int
+    tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved(VersionRow):
+    """A version, with all that it is made of."""
+
+    recipe: str
+    seed: int
+    seq_len: int
+    tokenizer: Annotated[
+        Mapping[str, Any], Shown(form=lambda one: f"{one['path']} {one['sha256']}")
+    ]
+    phases: Sequence[Mapping[str, Any]]
+    inputs: list[Input]
+    groups: list[Group]
+    shards: Annotated[
+        list[ShardRow],
+        Shown(columns=("full_name", "samples", "tokens", "documents", "bin_sha256")),
+    ]
+    gates: Annotated[list[GateRow], Shown(columns=("name", "outcome", "message"))]
+
+    shows: ClassVar = ("named", "released", "recipe_named", "lock_digest", "manifest", "tokenizer",
+                       "seed", "seq_len", "documents", "tokens", "samples", "gates", "inputs",
+                       "groups", "shards")  # fmt: skip
+
+    @property
+    def named(self) -> Annotated[str, Shown("version")]:
+        return f"{self.name} ({self.state}, {self.created_at})"
+
+    @property
+    def released(self) -> str | None:
+        if self.released_at is None:
+            return None
+        return f"{self.released_at} by {self.released_by}: {self.release_reason}"
+
+    @property
+    def recipe_named(self) -> Annotated[str, Shown("recipe")]:
+        return f"{self.recipe} {self.recipe_digest}"
+
+    @property
+    def manifest(self) -> str:
+        return f"{self.manifest_path} {self.manifest_sha256}"
+
+
+def resolve(registry: Registry, store: Store, name: str) -> Resolved:
     """Return recipe, lock, manifest, tokenizer, inputs, groups and shards of a version."""
     version = registry.version(name)
     require_present(registry, store, version)
@@ -23,28 +88,24 @@ def resolve(registry: Registry, store: Store, name: str) -> dict[str, Any]:
     manifest = load_manifest(store, version)
     written = json.loads(manifest.dump())
     shards = registry.version_shards(version.name)
-    groups: dict[str, dict[str, Any]] = {}
+    groups: dict[str, list[ShardRow]] = {}
     for row in shards:
-        group = groups.setdefault(
-            row.group_id, {"id": row.group_id, "shards": 0, "samples": 0, "tokens": 0}
-        )
-        group["shards"] += 1
-        group["samples"] += row.samples
-        group["tokens"] += row.tokens
-    return asdict(version) | {
-        "state": version.state,
-        "recipe": recipe.name,
-        "seed": manifest.seed,
-        "seq_len": manifest.seq_len,
-        "tokenizer": written["tokenizer"],
-        "phases": written["phases"],
-        "inputs": _inputs(registry, version.name),
-        "groups": list(groups.values()),
-        "shards": [asdict(row) | {"name": row.full_name} for row in shards],
-        "gates": [
-            asdict(gate) | {"outcome": gate.outcome} for gate in registry.gates(version.name)
+        groups.setdefault(row.group_id, []).append(row)
+    return Resolved(
+        **asdict(version),
+        recipe=recipe.name,
+        seed=manifest.seed,
+        seq_len=manifest.seq_len,
+        tokenizer=written["tokenizer"],
+        phases=written["phases"],
+        inputs=_inputs(registry, version.name),
+        groups=[
+            Group(name, len(rows), sum(r.samples for r in rows), sum(r.tokens for r in rows))
+            for name, rows in groups.items()
         ],
-    }
+        shards=shards,
+        gates=registry.gates(version.name),
+    )
 
 
 def funnel(lineage: Lineage) -> list[dict[str, Any]]:
@@ -74,8 +135,7 @@ def _dropped(lineage: Lineage) -> tuple[int, dict[str, dict[str, int]]]:
     return sum(row["n"] for row in rows), found
 
 
-def _inputs(registry: Registry, name: str) -> list[dict[str, Any]]:
-    """Return the snapshots that a version was made of, with their pinned files."""
+def _inputs(registry: Registry, name: str) -> list[Input]:
     used = {row.snapshot for row in registry.lineage_files(name)}
     used |= {row.snapshot for row in registry.version_shards(name)}
     inputs = []
@@ -83,18 +143,9 @@ def _inputs(registry: Registry, name: str) -> list[dict[str, Any]]:
         if snapshot.name in used:
             used.discard(snapshot.name)
             files = registry.source_files(snapshot.name)
-            inputs.append(
-                {
-                    "snapshot": snapshot.name,
-                    "source": snapshot.source,
-                    "files": len(files),
-                    "bytes": sum(file.bytes for file in files),
-                }
-            )
-    return inputs + [
-        {"snapshot": snapshot, "source": None, "files": None, "bytes": None}
-        for snapshot in sorted(used)
-    ]
+            size = sum(file.bytes for file in files)
+            inputs.append(Input(snapshot.name, snapshot.source, len(files), size))
+    return inputs + [Input(snapshot, None, None, None) for snapshot in sorted(used)]
 
 
 # Differences between versions.
@@ -103,64 +154,127 @@ def _inputs(registry: Registry, name: str) -> list[dict[str, Any]]:
 EXAMPLES = 20
 
 
-def diff(registry: Registry, store: Store, before: str, after: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ShardChanges:
+    """Shards by name: `shared` of them have the same tokens."""
+
+    shared: int
+    changed: list[str]
+    added: list[str]
+    removed: list[str]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Documents that came and went, by what the other version decided about them."""
+
+    removed: int
+    removed_reasons: Mapping[str, int]
+    removed_examples: list[str]
+    added: int
+    added_reasons: Mapping[str, int]
+    added_examples: list[str]
+
+
+@dataclass(frozen=True)
+class DocumentChanges:
+    """Documents before and after; those that came and went are None where nobody looked."""
+
+    before: int
+    after: int
+    removed: int | None = None
+    removed_reasons: Mapping[str, int] | None = None
+    removed_examples: list[str] | None = None
+    added: int | None = None
+    added_reasons: Mapping[str, int] | None = None
+    added_examples: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class TokenChange:
+    """Tokens of a group of shards."""
+
+    group: str
+    before: Annotated[int, Shown("tokens before")]
+    after: int
+    change: Annotated[int, Shown(form=lambda change: f"{change:+d}")]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What changed between two versions. `deleted` has a sentence for each whose files are gone:
+    then only what the registry has is compared."""
+
+    before: str
+    after: str
+    deleted: list[str]
+    recipe: list[dict[str, Any]]
+    lock: list[dict[str, Any]]
+    shards: ShardChanges
+    documents: DocumentChanges
+    tokens: list[TokenChange]
+
+    def with_documents(self, moved: Moved | None) -> "Difference":
+        """Return it with the documents that came and went."""
+        known = {} if moved is None else vars(moved)
+        return replace(self, documents=replace(self.documents, **known))
+
+
+def diff(registry: Registry, store: Store, before: str, after: str) -> Difference:
     """Compare two versions; the cost follows the lineage files that differ."""
     answer = diff_settings(registry, store, before, after)
-    if not answer["deleted"]:
-        with Lineage(registry, store, before) as old, Lineage(registry, store, after) as new:
-            answer["documents"] |= diff_documents(old, new)
-    return answer
+    if answer.deleted:
+        return answer
+    with Lineage(registry, store, before) as old, Lineage(registry, store, after) as new:
+        return answer.with_documents(diff_documents(old, new))
 
 
-def diff_settings(registry: Registry, store: Store, before: str, after: str) -> dict[str, Any]:
+def diff_settings(registry: Registry, store: Store, before: str, after: str) -> Difference:
     """Compare what the registry knows of two versions, also of deleted ones: settings, shards and
     counts, not single documents."""
     old, new = registry.version(before), registry.version(after)
     old_shards = registry.version_shards(before)
     new_shards = registry.version_shards(after)
     deleted = [said for row in (old, new) if (said := deletion(registry, store, row)) is not None]
-    return {
-        "before": before,
-        "after": after,
-        "deleted": deleted,
-        "recipe": changed_keys(
+    return Difference(
+        before=before,
+        after=after,
+        deleted=deleted,
+        recipe=changed_keys(
             yaml.safe_load(registry.recipe(old.recipe_digest).yaml),
             yaml.safe_load(registry.recipe(new.recipe_digest).yaml),
         ),
-        "lock": changed_keys(
+        lock=changed_keys(
             json.loads(registry.lock(old.lock_digest).json),
             json.loads(registry.lock(new.lock_digest).json),
         ),
-        "shards": _shards(old_shards, new_shards),
-        "documents": {"before": old.documents, "after": new.documents},
-        "tokens": _tokens(old_shards, new_shards),
-    }
+        shards=_shards(old_shards, new_shards),
+        documents=DocumentChanges(old.documents, new.documents),
+        tokens=_tokens(old_shards, new_shards),
+    )
 
 
-def _shards(before: list[ShardRow], after: list[ShardRow]) -> dict[str, Any]:
+def _shards(before: list[ShardRow], after: list[ShardRow]) -> ShardChanges:
     old = {row.full_name: row.bin_sha256 for row in before}
     new = {row.full_name: row.bin_sha256 for row in after}
     both = old.keys() & new.keys()
-    return {
-        "shared": sum(old[name] == new[name] for name in both),
-        "changed": sorted(name for name in both if old[name] != new[name]),
-        "added": sorted(new.keys() - old.keys()),
-        "removed": sorted(old.keys() - new.keys()),
-    }
+    return ShardChanges(
+        shared=sum(old[name] == new[name] for name in both),
+        changed=sorted(name for name in both if old[name] != new[name]),
+        added=sorted(new.keys() - old.keys()),
+        removed=sorted(old.keys() - new.keys()),
+    )
 
 
-def _tokens(before: list[ShardRow], after: list[ShardRow]) -> list[dict[str, Any]]:
+def _tokens(before: list[ShardRow], after: list[ShardRow]) -> list[TokenChange]:
     groups: dict[str, list[int]] = {}
     for place, rows in enumerate((before, after)):
         for row in rows:
             groups.setdefault(row.group_id, [0, 0])[place] += row.tokens
-    return [
-        {"group": group, "before": old, "after": new, "change": new - old}
-        for group, (old, new) in sorted(groups.items())
-    ]
+    return [TokenChange(group, old, new, new - old) for group, (old, new) in sorted(groups.items())]
 
 
-def diff_documents(before: Lineage, after: Lineage) -> dict[str, Any]:
+def diff_documents(before: Lineage, after: Lineage) -> Moved:
     """Return documents that came and went, by queries of the first one's connection.
 
     Only decision files that the versions do not share are read. That is enough: a document has
@@ -171,14 +285,14 @@ def diff_documents(before: Lineage, after: Lineage) -> dict[str, Any]:
     scans = before.scan("decisions", files=old), before.scan("decisions", files=new)
     removed, removed_reasons = _gone(before, scans[0], scans[1])
     added, added_reasons = _gone(before, scans[1], scans[0])
-    return {
-        "removed": sum(removed_reasons.values()),
-        "removed_reasons": removed_reasons,
-        "removed_examples": removed,
-        "added": sum(added_reasons.values()),
-        "added_reasons": added_reasons,
-        "added_examples": added,
-    }
+    return Moved(
+        removed=sum(removed_reasons.values()),
+        removed_reasons=removed_reasons,
+        removed_examples=removed,
+        added=sum(added_reasons.values()),
+        added_reasons=added_reasons,
+        added_examples=added,
+    )
 
 
 def _unshared(files: list[LineageRow], others: list[LineageRow]) -> list[LineageRow]:

@@ -9,6 +9,7 @@ def main() -> None:
 
 
 __all__ = [
+    "answers",
     "commands",
     "main",
     "process",

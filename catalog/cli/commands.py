@@ -1,20 +1,32 @@
 """The `catalog` command: what is in a version, where it came from, and whether it is whole."""
 
-import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from getpass import getuser
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
+from catalog.answers import Rows
 from catalog.cli import views
-from catalog.cli.options import BROKEN_EXIT, OneLineErrors, Place, placed, version_option
+from catalog.cli.answers import answers
+from catalog.cli.options import OneLineErrors, Place, placed, version_option
 from catalog.cli.serve import serve
 from catalog.cli.takedown import takedown
-from catalog.cli.terminal import print_json, print_line, print_table, progress_line
+from catalog.cli.terminal import progress_line
+from catalog.db.rows import VersionRow
 from catalog.errors import CatalogError
-from catalog.figures import counted
+
+if TYPE_CHECKING:
+    from catalog.ask.documents import ClusterStory, Found, History
+    from catalog.ask.exposure import Exposure
+    from catalog.ask.raw import RawRecord
+    from catalog.ask.review import Judgements
+    from catalog.ask.sql import QueryAnswer
+    from catalog.ask.tokens import Padding, Traced
+    from catalog.ask.versions import Difference, Resolved
+    from catalog.copies import Copy
+    from catalog.verify.version import Verified
 
 
 @click.group(cls=OneLineErrors, invoke_without_command=True)
@@ -29,34 +41,46 @@ main.add_command(takedown)
 main.add_command(serve)
 
 
-@main.command()
-@placed
-def upgrade(place: Place, as_json: bool) -> None:
-    """Create or migrate the catalog's tables."""
-    before, after = place.unchecked.upgrade()
-    if as_json:
-        print_json({"before": before, "after": after})
-    elif before == after:
-        print_line(f"The catalog at {place.unchecked.database} is up to date (schema {after}).")
-    else:
-        print_line(
-            f"The catalog at {place.unchecked.database} was migrated from schema "
-            f"{before or 'none'} to {after}."
+@dataclass(frozen=True)
+class Upgraded:
+    """The schemas of a catalog before and after; None where there was none."""
+
+    catalog: str
+    before: str | None
+    after: str
+
+    def __str__(self) -> str:
+        if self.before == self.after:
+            return f"The catalog at {self.catalog} is up to date (schema {self.after})."
+        return (
+            f"The catalog at {self.catalog} was migrated from schema {self.before or 'none'} to "
+            f"{self.after}."
         )
 
 
 @main.command()
 @placed
-def versions(place: Place, as_json: bool) -> None:
+@answers
+def upgrade(place: Place) -> Upgraded:
+    """Create or migrate the catalog's tables."""
+    before, after = place.unchecked.upgrade()
+    return Upgraded(str(place.unchecked.database), before, after)
+
+
+@main.command()
+@placed
+@answers
+def versions(place: Place) -> Rows[VersionRow]:
     """List published versions and their status."""
-    rows = [asdict(row) | {"state": row.state} for row in place.registry.versions()]
-    print_json(rows) if as_json else views.show_versions(rows)
+    columns = ("name", "state", "created_at", "documents", "tokens", "samples", "manifest_sha256")
+    return Rows(place.registry.versions(), columns, "No version is published yet.")
 
 
 @main.command()
 @click.argument("version")
 @placed
-def resolve(place: Place, as_json: bool, version: str) -> None:
+@answers
+def resolve(place: Place, version: str) -> "Resolved":
     """Show what a version is made of.
 
     Recipe, lock, manifest, inputs, groups, shards and gates. VERSION is a name, or `latest`: the
@@ -64,8 +88,16 @@ def resolve(place: Place, as_json: bool, version: str) -> None:
     """
     from catalog.ask.versions import resolve as resolve_version
 
-    answer = resolve_version(place.registry, place.store, place.asked(version))
-    print_json(answer) if as_json else views.show_resolved(answer)
+    return resolve_version(place.registry, place.store, place.asked(version))
+
+
+@dataclass(frozen=True, slots=True)
+class Released(VersionRow):
+    """A version that was released now."""
+
+    def __str__(self) -> str:
+        said = f"{self.name} was released on {self.released_at} by {self.released_by}"
+        return f"{said}: {self.release_reason}"
 
 
 @main.command()
@@ -73,7 +105,8 @@ def resolve(place: Place, as_json: bool, version: str) -> None:
 @click.option("--override", metavar="REASON", help="Release it even if gates have not passed.")
 @click.option("--by", default=getuser, help="Name to record [your user name].")
 @placed
-def release(place: Place, as_json: bool, version: str, override: str | None, by: str) -> None:
+@answers
+def release(place: Place, version: str, override: str | None, by: str) -> Released:
     """Release a candidate whose gates have all passed.
 
     Once a version is released, `latest` and commands without a version name refer to released
@@ -84,19 +117,13 @@ def release(place: Place, as_json: bool, version: str, override: str | None, by:
     expect_book(place.registry, place.store)
     reason = "its gates passed" if override is None else f"override: {override}"
     place.registry.release_version(version, by, reason, override is not None)
-    answer = place.registry.version(version)
-    if as_json:
-        print_json(asdict(answer) | {"state": answer.state})
-    else:
-        print_line(
-            f"{version} was released on {answer.released_at} by {answer.released_by}: "
-            f"{answer.release_reason}"
-        )
+    return Released(**asdict(place.registry.version(version)))
 
 
 @main.command()
 @placed
-def copies(place: Place, as_json: bool) -> None:
+@answers
+def copies(place: Place) -> "Rows[Copy]":
     """List exports and other copies of documents.
 
     Exports, packs, pages, records and model weights that commands have written. Takedowns delete
@@ -104,34 +131,33 @@ def copies(place: Place, as_json: bool) -> None:
     """
     from catalog.copies import listed
 
-    answer = listed(place.registry, place.store, place.home)
-    print_json(answer) if as_json else views.show_copies(answer)
+    columns = ("place", "kind", "versions", "how_many", "created_at", "where")
+    found = listed(place.registry, place.store, place.home)
+    return Rows(found, columns, "No command has written a copy yet.")
 
 
 @main.command()
 @version_option
 @click.option("--list", "listed", is_flag=True, help="List every judgement.")
 @placed
-def judgements(place: Place, as_json: bool, version: str | None, listed: bool) -> None:
+@answers
+def judgements(place: Place, version: str | None, listed: bool) -> "Judgements":
     """Summarise reviewers' judgements of a version.
 
     By reason, with 95% intervals. Reviewers record them in `catalog serve --review`.
     """
-    from catalog.ask.review import all_judgements, summary
+    from catalog.ask.review import judgements as all_judgements
 
     with place.lineage(version) as tables:
-        row = tables.version
-        answer = {"version": row.name, "state": row.state, "reasons": summary(tables)}
-        if listed:
-            answer["judgements"] = all_judgements(tables)
-    print_json(answer) if as_json else views.show_judgements(answer)
+        return all_judgements(tables, listed)
 
 
 @main.command()
 @click.argument("doc_id")
 @version_option
 @placed
-def lineage(place: Place, as_json: bool, doc_id: str, version: str | None) -> None:
+@answers(view=views.show_history)
+def lineage(place: Place, doc_id: str, version: str | None) -> "History":
     """Show a document's lineage.
 
     Source, outcome, duplicate cluster, signals, edits and shards. DOC_ID is a document id in hex or
@@ -140,8 +166,7 @@ def lineage(place: Place, as_json: bool, doc_id: str, version: str | None) -> No
     from catalog.ask.documents import history, resolve_doc_id
 
     with place.lineage(version) as tables:
-        answer = history(tables, resolve_doc_id(tables, doc_id))
-    print_json(answer) if as_json else views.show_history(answer)
+        return history(tables, resolve_doc_id(tables, doc_id))
 
 
 @main.command()
@@ -149,7 +174,8 @@ def lineage(place: Place, as_json: bool, doc_id: str, version: str | None) -> No
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True)
 @version_option
 @placed
-def cluster(place: Place, as_json: bool, doc_id: str, limit: int, version: str | None) -> None:
+@answers
+def cluster(place: Place, doc_id: str, limit: int, version: str | None) -> "ClusterStory":
     """Show a document's duplicate cluster.
 
     How similar its members are, which one is kept, and why.
@@ -157,8 +183,7 @@ def cluster(place: Place, as_json: bool, doc_id: str, limit: int, version: str |
     from catalog.ask.documents import cluster_story, resolve_doc_id
 
     with place.lineage(version) as tables:
-        answer = cluster_story(tables, resolve_doc_id(tables, doc_id), limit)
-    print_json(answer) if as_json else views.show_cluster(answer)
+        return cluster_story(tables, resolve_doc_id(tables, doc_id), limit)
 
 
 @main.command()
@@ -170,15 +195,15 @@ def cluster(place: Place, as_json: bool, doc_id: str, limit: int, version: str |
 )
 @version_option
 @placed
+@answers(view=views.write_record)
 def raw(
     place: Place,
-    as_json: bool,
     doc_id: str,
     out: Path | None,
     stored: bool,
     capture: int,
     version: str | None,
-) -> None:
+) -> "RawRecord":
     """Fetch a document's original record from its source.
 
     Writes a WARC record, a JSON line, a Parquet row as JSON, or a file. --json prints where it came
@@ -199,10 +224,7 @@ def raw(
                 out.write_bytes(data)
         except OSError as error:
             raise CatalogError(f"cannot write {out}: {error.strerror}") from error
-    if as_json:
-        print_json(found.described(data, with_record=out is None))
-    elif out is None:
-        sys.stdout.buffer.write(data)
+    return found.described(data, with_record=out is None)
 
 
 @main.command()
@@ -215,16 +237,16 @@ def raw(
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True)
 @version_option
 @placed
+@answers
 def find(
     place: Place,
-    as_json: bool,
     url: str | None,
     host: str | None,
     text: str | None,
     text_file: IO[bytes] | None,
     limit: int,
     version: str | None,
-) -> None:
+) -> "Found":
     """Find documents by URL, host or text.
 
     Shows what happened to each.
@@ -240,12 +262,10 @@ def find(
             raise CatalogError(f"the text file is not UTF-8: {error.reason}") from error
     with place.lineage(version) as tables:
         if url is not None:
-            answer = lookups.find_url(tables, url, limit)
-        elif host is not None:
-            answer = lookups.find_host(tables, host, limit)
-        else:
-            answer = lookups.find_text(tables, text or "", limit)
-    print_json(answer) if as_json else views.show_found(answer)
+            return lookups.find_url(tables, url, limit)
+        if host is not None:
+            return lookups.find_host(tables, host, limit)
+        return lookups.find_text(tables, text or "", limit)
 
 
 @main.command()
@@ -254,7 +274,8 @@ def find(
 @click.argument("sample", type=int)
 @click.argument("token", type=int)
 @placed
-def trace(place: Place, as_json: bool, version: str, shard: str, sample: int, token: int) -> None:
+@answers(view=views.show_trace)
+def trace(place: Place, version: str, shard: str, sample: int, token: int) -> "Traced | Padding":
     """Trace a token to its source document.
 
     SHARD is GROUP/shard_00000, or the bare name if it is unique. SAMPLE and TOKEN
@@ -263,8 +284,7 @@ def trace(place: Place, as_json: bool, version: str, shard: str, sample: int, to
     from catalog.ask.tokens import trace as trace_token
 
     with place.lineage(version) as tables:
-        answer = trace_token(tables, shard, sample, token)
-    print_json(answer) if as_json else views.show_trace(answer)
+        return trace_token(tables, shard, sample, token)
 
 
 @main.command()
@@ -274,15 +294,15 @@ def trace(place: Place, as_json: bool, version: str, shard: str, sample: int, to
 @click.option("--global-batch", type=click.IntRange(1), required=True, help="Samples per step.")
 @version_option
 @placed
+@answers
 def exposure(
     place: Place,
-    as_json: bool,
     doc_id: str,
     seed: int | None,
     steps: int,
     global_batch: int,
     version: str | None,
-) -> None:
+) -> "Exposure":
     """List the training steps that saw a document.
 
     A run is a version, a seed, a number of steps and a global batch. The steps are computed from
@@ -291,30 +311,30 @@ def exposure(
     from catalog.ask.exposure import exposure as seen
 
     with place.lineage(version) as tables:
-        answer = seen(tables, doc_id, seed, steps, global_batch)
-    print_json(answer) if as_json else views.show_exposure(answer)
+        return seen(tables, doc_id, seed, steps, global_batch)
 
 
 @main.command()
 @click.argument("before")
 @click.argument("after")
 @placed
-def diff(place: Place, as_json: bool, before: str, after: str) -> None:
+@answers(view=views.show_diff)
+def diff(place: Place, before: str, after: str) -> "Difference":
     """Compare two versions.
 
     Settings, shards, documents and tokens.
     """
     from catalog.ask.versions import diff as compare
 
-    answer = compare(place.registry, place.store, place.asked(before), place.asked(after))
-    print_json(answer) if as_json else views.show_diff(answer)
+    return compare(place.registry, place.store, place.asked(before), place.asked(after))
 
 
 @main.command()
 @click.argument("version")
 @click.option("--jobs", type=click.IntRange(1), default=4, show_default=True, help="Hash threads.")
 @placed
-def verify(place: Place, as_json: bool, version: str, jobs: int) -> int:
+@answers
+def verify(place: Place, version: str, jobs: int) -> "Verified":
     """Re-hash a version's files and recount its documents.
 
     Exits with 1 and lists the problems if anything differs from what was recorded.
@@ -322,15 +342,13 @@ def verify(place: Place, as_json: bool, version: str, jobs: int) -> int:
     from catalog.verify.version import verify as check
 
     with progress_line("checking") as tell:
-        answer = check(
+        return check(
             place.registry,
             place.store,
             place.asked(version),
             jobs,
             lambda what, done, total: tell(f"{what}: {done} of {total}"),
         )
-    print_json(answer) if as_json else views.show_verified(answer)
-    return 0 if answer["ok"] else BROKEN_EXIT
 
 
 @main.command()
@@ -338,7 +356,8 @@ def verify(place: Place, as_json: bool, version: str, jobs: int) -> int:
 @click.option("--limit", type=click.IntRange(1), default=1000, show_default=True)
 @version_option
 @placed
-def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None) -> None:
+@answers(view=views.show_query)
+def sql(place: Place, query: str, limit: int, version: str | None) -> "QueryAnswer":
     """Query lineage and registry in SQL (DuckDB).
 
     Read-only; `catalog sql "SHOW TABLES"` lists the tables. The key of a document is doc_id: 32 hex
@@ -358,10 +377,4 @@ def sql(place: Place, as_json: bool, query: str, limit: int, version: str | None
     """
     from catalog.cli.sql_process import ask
 
-    answer = ask(place.registry.database.url, place.store.url, place.asked(version), query, limit)
-    if as_json:
-        print_json(answer)
-        return
-    print_table(answer["columns"], answer["rows"])
-    if answer["truncated"]:
-        click.echo(f"catalog: output cut to {counted(limit, 'row')} (see --limit)", err=True)
+    return ask(place.registry.database.url, place.store.url, place.asked(version), query, limit)

@@ -1,5 +1,6 @@
 """How every command of `catalog` is called: usual options, where things are, one-line errors."""
 
+import functools
 import os
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from sqlalchemy import URL
 
+from catalog.answers import BROKEN_EXIT
 from catalog.cli.process import STOPPED, command_process, explained
 from catalog.db.registry import Registry
 from catalog.db.rows import LATEST
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from catalog.lineage.tables import Lineage
 
 ERROR_EXIT = 2
-BROKEN_EXIT = 1
 
 
 class OneLineErrors(click.Group):
@@ -109,17 +110,13 @@ Command = Callable[..., Any]
 
 
 def placed(command: Command) -> Command:
-    """Give a command `place` (from the usual options) and `as_json`."""
+    """Give a command its `place`, from the usual options."""
 
-    def run(
-        home: str, catalog_url: str | None, store_url: str | None, as_json: bool, **rest: Any
-    ) -> Any:
-        return command(place=Place(home, catalog_url, store_url), as_json=as_json, **rest)
+    @functools.wraps(command)
+    def run(home: str, catalog_url: str | None, store_url: str | None, **rest: Any) -> Any:
+        return command(place=Place(home, catalog_url, store_url), **rest)
 
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__dict__.update(command.__dict__)
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
         click.option(
             "--home",
             envvar="CORPUS_HOME",

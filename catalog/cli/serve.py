@@ -39,7 +39,6 @@ MIN_TOKEN = 16
 @placed
 def serve(
     place: Place,
-    as_json: bool,
     host: str,
     port: int,
     token_file: Path | None,

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL
 
@@ -25,14 +25,20 @@ from catalog.db.processes import process_name
 from catalog.errors import CatalogError, QueryRefused
 from catalog.lineage.limits import SPILL, QueryLimits
 
+if TYPE_CHECKING:
+    from catalog.ask.sql import QueryAnswer
+
 COMMAND = (sys.executable, "-m", "catalog.cli.sql_process")
 OUT_OF_MEMORY = 3
 FATAL = (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV)
 """How a process ends whose C++ libraries get no memory, or that the system kills for it."""
 
 
-def ask(url: URL, store_url: str, version: str | None, sql: str, limit: int) -> dict[str, Any]:
-    """Return what `run_query` does, as plain values, within the limits of the environment."""
+def ask(url: URL, store_url: str, version: str | None, sql: str, limit: int) -> "QueryAnswer":
+    """Return what `run_query` does, its values as JSON has them, within the limits of the
+    environment."""
+    from catalog.ask.sql import QueryAnswer
+
     limits = QueryLimits.of_environment()
     question = {
         "url": url.render_as_string(hide_password=False),
@@ -68,7 +74,7 @@ def ask(url: URL, store_url: str, version: str | None, sql: str, limit: int) -> 
     answer: dict[str, Any] = json.loads(told)
     if "error" in answer:
         raise QueryRefused(answer["error"])
-    return answer
+    return QueryAnswer(**answer)
 
 
 def main() -> None:

@@ -1,22 +1,28 @@
 """`catalog takedown`: ask for a removal, see what it touches, follow it to its certificate."""
 
 import sys
-from contextlib import redirect_stdout
-from dataclasses import asdict
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from catalog.answers import Rows
 from catalog.cli import takedown_views as views
-from catalog.cli.options import BROKEN_EXIT, Place, placed
-from catalog.cli.terminal import print_json, print_line, printable
-from catalog.db.rows import TAKEDOWN_STATES
+from catalog.cli.answers import answers
+from catalog.cli.options import Place, placed
+from catalog.cli.terminal import printable
+from catalog.db.rows import TAKEDOWN_STATES, TakedownRow
 from catalog.errors import CatalogError, TakedownTooWide
 from catalog.figures import counted
 
-BAD_LINES_IN_JSON = 10_000
+if TYPE_CHECKING:
+    from catalog.takedown.book import Restored
+    from catalog.takedown.certificates import CheckedCopy, Proof
+    from catalog.takedown.import_file import Imported
+    from catalog.takedown.requests import Ran, Requested, ShownTakedown, Withdrawn
+    from catalog.takedown.signing import Key
 
 
 @click.group()
@@ -41,9 +47,9 @@ def takedown() -> None:
 @click.option("--dry-run", is_flag=True, help="Only show what it would affect.")
 @click.option("--yes", is_flag=True, help="Skip the confirmation for large requests.")
 @placed
+@answers(view=views.show_request)
 def request(
     place: Place,
-    as_json: bool,
     reason: str,
     requester: str,
     reference: str,
@@ -51,7 +57,7 @@ def request(
     dry_run: bool,
     yes: bool,
     **asked: Any,
-) -> None:
+) -> "Requested":
     """File a takedown and show what it affects.
 
     Give exactly one of --url, --url-prefix, --domain, --doc-id, --text-file, --text-sha256. A
@@ -63,7 +69,7 @@ def request(
 
     target = _target(place, near_duplicates, **asked)
 
-    def filed(confirmed: bool) -> dict[str, Any]:
+    def filed(confirmed: bool) -> "Requested":
         return file_request(
             place.registry,
             place.store,
@@ -77,13 +83,12 @@ def request(
         )
 
     try:
-        answer = filed(yes)
+        return filed(yes)
     except TakedownTooWide as error:
-        if as_json or not sys.stdin.isatty():
+        if not sys.stdin.isatty():
             raise
         click.confirm(f"{printable(str(error))}. File it now?", abort=True, err=True)
-        answer = filed(True)
-    print_json(answer) if as_json else views.show_request(answer)
+        return filed(True)
 
 
 def _target(
@@ -129,7 +134,8 @@ def _target(
 @click.option("--reason", default="", help="Reason for lines without one.")
 @click.option("--dry-run", is_flag=True, help="Only show what it would affect.")
 @placed
-def import_(place: Place, as_json: bool, file: Path, reason: str, dry_run: bool) -> int:
+@answers
+def import_(place: Place, file: Path, reason: str, dry_run: bool) -> "Imported":
     """File the requests in a .csv or .jsonl file.
 
     Columns: kind and value, or one of url, url_prefix, domain, doc_id, text_id, text_sha256;
@@ -138,19 +144,7 @@ def import_(place: Place, as_json: bool, file: Path, reason: str, dry_run: bool)
     """
     from catalog.takedown.import_file import import_takedowns
 
-    bad: list[dict[str, Any]] = []
-
-    def tell(number: int, why: str) -> None:
-        if not as_json:
-            print_line(f"line {number}: {printable(why)}")
-        elif len(bad) < BAD_LINES_IN_JSON:
-            bad.append({"line": number, "reason": why})
-
-    answer = import_takedowns(
-        place.registry, place.store, file, tell, reason=reason, dry_run=dry_run
-    )
-    print_json(answer | {"bad_lines": bad}) if as_json else views.show_imported(answer)
-    return BROKEN_EXIT if answer["bad"] else 0
+    return import_takedowns(place.registry, place.store, file, reason=reason, dry_run=dry_run)
 
 
 @takedown.command("list")
@@ -161,21 +155,23 @@ def import_(place: Place, as_json: bool, file: Path, reason: str, dry_run: bool)
 )
 @click.option("--limit", type=click.IntRange(1), default=1000, show_default=True)
 @placed
-def list_(place: Place, as_json: bool, status: str | None, limit: int) -> None:
+@answers
+def list_(place: Place, status: str | None, limit: int) -> Rows[TakedownRow]:
     """List takedown requests.
 
     `failed` are pending requests whose last attempt failed.
     """
-    rows = [asdict(row) for row in place.registry.takedowns(status, limit + 1)]
-    print_json(rows[:limit]) if as_json else views.show_list(rows[:limit])
-    if len(rows) > limit:
-        click.echo(f"catalog: output cut to {counted(limit, 'request')} (see --limit)", err=True)
+    rows = place.registry.takedowns(status, limit + 1)
+    cut = (f"output cut to {counted(limit, 'request')} (see --limit)",) * (len(rows) > limit)
+    columns = ("id", "status", "created_at", "scope", "value", "how_many", "reference", "error")
+    return Rows(rows[:limit], columns, "No takedowns found.", cut)
 
 
 @takedown.command()
 @click.argument("request_id", metavar="ID", type=int)
 @placed
-def show(place: Place, as_json: bool, request_id: int) -> None:
+@answers
+def show(place: Place, request_id: int) -> "ShownTakedown":
     """Show a request, its results and certificates.
 
     And what keeps it open.
@@ -183,23 +179,22 @@ def show(place: Place, as_json: bool, request_id: int) -> None:
     from catalog.takedown.certificates import open_files
     from catalog.takedown.requests import show as show_request
 
-    answer = show_request(place.registry, request_id)
-    answer["open_files"] = open_files(place.registry, place.store, request_id)
-    print_json(answer) if as_json else views.show_takedown(answer)
+    found = show_request(place.registry, request_id)
+    return replace(found, open_files=open_files(place.registry, place.store, request_id))
 
 
 @takedown.command()
 @click.argument("request_id", metavar="ID", type=int)
 @placed
-def withdraw(place: Place, as_json: bool, request_id: int) -> None:
+@answers
+def withdraw(place: Place, request_id: int) -> "Withdrawn":
     """Withdraw a pending request.
 
     Its suppressions end, except those of other requests.
     """
     from catalog.takedown.requests import withdraw as withdraw_request
 
-    answer = withdraw_request(place.registry, place.store, request_id)
-    print_json(answer) if as_json else views.show_withdrawn(answer)
+    return withdraw_request(place.registry, place.store, request_id)
 
 
 @takedown.command()
@@ -212,7 +207,8 @@ def withdraw(place: Place, as_json: bool, request_id: int) -> None:
     help="The operator's public key; repeat it if the key was rotated.",
 )
 @placed
-def verify(place: Place, as_json: bool, what: str, public_keys: tuple[Path, ...]) -> int:
+@answers(view=views.show_verified)
+def verify(place: Place, what: str, public_keys: tuple[Path, ...]) -> "Proof | CheckedCopy":
     """Verify a takedown or a certificate file.
 
     With ID, re-checks its certificate, the store and all live versions. With FILE, a copy of a
@@ -225,17 +221,14 @@ def verify(place: Place, as_json: bool, what: str, public_keys: tuple[Path, ...]
     if what.isascii() and what.isdigit():
         trust = Trust.given(public_keys)
         tell = partial(click.echo, err=True)
-        answer = verify_takedown(place.registry, place.store, int(what), trust, place.home, tell)
-        print_json(answer) if as_json else views.show_verified(answer)
-    else:
-        answer = verify_copy(Path(what), [load_public_key(path) for path in public_keys])
-        print_json(answer) if as_json else views.show_verified_copy(answer)
-    return 0 if answer["whole"] else BROKEN_EXIT
+        return verify_takedown(place.registry, place.store, int(what), trust, place.home, tell)
+    return verify_copy(Path(what), [load_public_key(path) for path in public_keys])
 
 
 @takedown.command()
 @placed
-def restore(place: Place, as_json: bool) -> None:
+@answers
+def restore(place: Place) -> "Restored":
     """Restore catalog and store from the order book.
 
     For use after one of them was lost. The catalog gets the requests, suppressions and certificates
@@ -245,8 +238,7 @@ def restore(place: Place, as_json: bool) -> None:
     from catalog.takedown.book import restore as restore_book
 
     place.unchecked.upgrade()
-    answer = restore_book(place.registry, place.store)
-    print_json(answer) if as_json else views.show_restored(answer)
+    return restore_book(place.registry, place.store)
 
 
 @takedown.command()
@@ -256,24 +248,18 @@ def restore(place: Place, as_json: bool) -> None:
     help="Private key file [env CORPUS_SIGNING_KEY; in ~/.config].",
 )
 @placed
-def keygen(place: Place, as_json: bool, out: Path | None) -> None:
+@answers
+def keygen(place: Place, out: Path | None) -> "Key":
     """Create the key that signs certificates.
 
     Prints the public key: publish it where requesters can find it. The private key and the head
     record next to it must be outside home and store, and unreadable to anyone who can write to the
     catalog or the store.
     """
-    from catalog.takedown.signing import fingerprint, key_path, make_key, pem, public_path
+    from catalog.takedown.signing import Key, key_path, make_key
 
     path = out or key_path()
-    key = make_key(path, [place.home, *place.local_store])
-    answer = {
-        "private_key": str(path),
-        "public_key": str(public_path(path)),
-        "key_sha256": fingerprint(key),
-        "pem": pem(key).decode(),
-    }
-    print_json(answer) if as_json else views.show_key(answer)
+    return Key.of(path, make_key(path, [place.home, *place.local_store]))
 
 
 @takedown.command()
@@ -281,8 +267,8 @@ def keygen(place: Place, as_json: bool, out: Path | None) -> None:
 @click.option("--workers", type=click.IntRange(1), help="Worker processes [1].")
 @click.option("--engine", metavar="NAME", help="Where tasks run: local, ray [env CORPUS_ENGINE].")
 @click.option("--ray-address", metavar="ADDRESS", help="The Ray cluster [env CORPUS_RAY_ADDRESS].")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def run(home: str | None, as_json: bool, **options: str | int | None) -> int:
+@answers(view=views.show_nothing)
+def run(home: str | None, **options: str | int | None) -> "Ran":
     """Run pending takedowns: purge, rebuild, certify.
 
     The work is done by the installed runner (part of corpus-assets), which finds catalog and
@@ -291,9 +277,4 @@ def run(home: str | None, as_json: bool, **options: str | int | None) -> int:
     from catalog.takedown.requests import run as run_pending
 
     given = {name: value for name, value in options.items() if value is not None}
-    if not as_json:
-        return run_pending(home, **given)[1]
-    with redirect_stdout(sys.stderr):  # what the runner tells on its way is not JSON
-        runner, code = run_pending(home, **given)
-    print_json({"runner": runner, "exit_code": code})
-    return code
+    return run_pending(home, **given)

@@ -9,14 +9,19 @@ it on a page.
 import contextlib
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 import click
 
+from catalog.answers import Rows, parts_of
+
 EIGHTHS = " ▏▎▍▌▋▊▉"
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
 PROGRESS_EVERY_S = 30.0
 """How often a long command tells how far it is, where no terminal shows it all the time."""
 
@@ -41,7 +46,11 @@ def printable(value: Any) -> str:
 
 def plain(value: Any) -> Any:
     """Return a value as JSON knows it: bytes as hex, numbers that are none as null."""
-    if isinstance(value, dict):
+    if isinstance(value, Rows):
+        value = value.rows
+    if is_dataclass(value) and not isinstance(value, type):
+        return {part.key: plain(getattr(value, part.name)) for part in parts_of(type(value))}
+    if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
@@ -142,7 +151,9 @@ def print_table(
 
 
 def _is_number(cell: str) -> bool:
-    return not cell or cell in "-–" or cell.lstrip("+-−").replace(",", "")[:1].isdigit()
+    if not cell or cell in "-–":
+        return True
+    return cell.lstrip("+-−").replace(",", "")[:1].isdigit() and not DATE.match(cell)
 
 
 def bar(share: float, width: int = 24) -> str:
@@ -159,8 +170,3 @@ def print_records(rows: Iterable[Mapping[str, Any]], *columns: str) -> None:
     pairs = [column.partition("=") for column in columns]
     table = [[row[key] for key, _, _ in pairs] for row in rows]
     print_table([title if titled else key for key, titled, title in pairs], table)
-
-
-def short(digest: str | None) -> str:
-    """Return a digest as people read it; files and databases hold it whole."""
-    return (digest or "-")[:12]

@@ -6,7 +6,9 @@ A `created_at` left empty is filled in by the registry when the row is first wri
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from catalog.answers import Shown, told
 
 SUPPRESSION_KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id", "near_text")
 VERSION_STATES = ("live", "revoked")
@@ -127,16 +129,16 @@ class LockRow:
 class VersionRow:
     """A published corpus. `tokens` counts tokens of documents, padding left out."""
 
-    name: str
-    lock_digest: str
+    name: Annotated[str, Shown("version")]
+    lock_digest: Annotated[str, Shown("lock")]
     recipe_digest: str
     manifest_path: str
-    manifest_sha256: str
+    manifest_sha256: Annotated[str, Shown("manifest")]
     documents: int
     tokens: int
     samples: int
     status: str = "live"
-    created_at: str = ""
+    created_at: Annotated[str, Shown("created")] = ""
     superseded_by: str | None = None  # the version that took its place when it was revoked
     contents_sha256: str | None = None  # of `contents.json`; null where it was published without
     released_at: str | None = None  # null: a candidate
@@ -144,7 +146,8 @@ class VersionRow:
     release_reason: str | None = None
 
     @property
-    def state(self) -> str:
+    @told
+    def state(self) -> Annotated[str, Shown("status")]:
         """What it is good for: `candidate`, `released`, or `revoked`. `status` tells only whether
         takedowns still have to reach it."""
         if self.status == "revoked":
@@ -175,7 +178,8 @@ class ShardRow:
     labels: str | None = None  # of its group: `language=de/topic=math`; null where it has none
 
     @property
-    def full_name(self) -> str:
+    @told
+    def full_name(self) -> Annotated[str, Shown("shard", key="name")]:
         """GROUP/shard_00000, unique inside a version."""
         return f"{self.group_id}/{self.shard}"
 
@@ -254,7 +258,7 @@ class TakedownRow:
     requester: str
     reference: str
     status: str
-    created_at: str
+    created_at: Annotated[str, Shown("filed")]
     given: str = ""
     text_sha256: str | None = None
     documents: int = 0
@@ -263,12 +267,20 @@ class TakedownRow:
     attempts: int = 0
     owner: str | None = None
     claim_expires_at: float | None = None
-    updated_at: str = ""
+    updated_at: Annotated[str, Shown("changed")] = ""
 
     @property
     def standing(self) -> bool:
         """No document was found when it was last looked for: it waits for later snapshots."""
         return self.documents == 0
+
+    @property
+    def scope(self) -> Annotated[str, Shown("kind")]:
+        return self.kind + " and near duplicates" * self.near_duplicates
+
+    @property
+    def how_many(self) -> Annotated[int | str, Shown("documents")]:
+        return self.documents or "standing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,10 +306,10 @@ class ActionRow:
 
     request_id: int
     version_before: str | None = None
-    version_after: str | None = None
+    version_after: Annotated[str | None, Shown("after")] = None
     detail: Mapping[str, Any] = field(default_factory=dict)
     action: str = "rebuilt"
-    created_at: str = ""
+    created_at: Annotated[str, Shown("at")] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +317,7 @@ class CertificateRow:
     """A takedown's certificate in the store; `previous_sha256` chains it to the one before."""
 
     request_id: int
-    path: str
+    path: Annotated[str, Shown("certificate")]
     sha256: str
     previous_sha256: str | None = None
     created_at: str = ""
@@ -330,7 +342,7 @@ class GateRow:
     """One release condition of a version, and how it came out."""
 
     version: str
-    name: str
+    name: Annotated[str, Shown("gate")]
     passed: bool
     value: float | None = None
     threshold: float | None = None
@@ -338,6 +350,12 @@ class GateRow:
     created_at: str = ""
 
     @property
+    def message(self) -> str | None:
+        """What it says of its outcome."""
+        return self.detail.get("message")
+
+    @property
+    @told
     def outcome(self) -> str:
         """`closed`, `passed`, or `not measured` where it stays open without a measurement."""
         if not self.passed:
@@ -351,7 +369,7 @@ class JudgementRow:
     record: it goes with the record when a takedown removes it."""
 
     version: str
-    doc_id: str  # in hex
+    doc_id: Annotated[str, Shown("document")]  # in hex
     snapshot: str
     part: int
     offset: int
@@ -359,9 +377,13 @@ class JudgementRow:
     reason: str  # why; of a kept one, domain and tier
     agrees: bool
     why: str | None
-    judged_by: str
+    judged_by: Annotated[str, Shown("by")]
     language: str | None = None
     created_at: str = ""
+
+    @property
+    def decision(self) -> str:
+        return f"{self.stage}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -24,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from catalog.answers import values_of
 from catalog.ask import documents, exposure, review, versions
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
@@ -150,13 +151,13 @@ class Application:
         kind = story.kind_of(asked)
         with self.versions.lineage(version) as lineage:
             answer = story.found(lineage, kind, asked, inside, SHOWN)
-        if kind == "id" and answer["total"] == 1:
-            (match,) = answer["matches"]
-            place = link("documents", match["doc_id"], version=answer["version"])
+        if kind == "id" and answer.total == 1:
+            (match,) = answer.matches
+            place = link("documents", match.doc_id, version=answer.version)
             return RedirectResponse(place, 303)
-        elsewhere = [] if answer["total"] else self._elsewhere(answer["version"], kind, asked)
-        values = {"asked": asked, "kind": kind, "inside": inside, "elsewhere": elsewhere, **answer}
-        return self.page("find.html", values, answer["version"])
+        elsewhere = [] if answer.total else self._elsewhere(answer.version, kind, asked)
+        values = {"asked": asked, "kind": kind, "inside": inside, "elsewhere": elsewhere}
+        return self.page("find.html", values | values_of(answer), answer.version)
 
     def _elsewhere(self, version: str, kind: str, asked: str) -> list[dict[str, Any]]:
         """Return the other live versions that have what one has not; texts are not looked into."""
@@ -165,7 +166,7 @@ class Application:
                   if row.status == "live" and row.name != version]  # fmt: skip
         for row in others[:MAX_SEARCHED]:
             with self.versions.lineage(row.name) as lineage:
-                total = story.found(lineage, kind, asked, False, 1)["total"]
+                total = story.found(lineage, kind, asked, False, 1).total
             if total:
                 found.append({"name": row.name, "state": row.state, "total": total})
         return found
@@ -175,7 +176,7 @@ class Application:
             doc_id = documents.resolve_doc_id(lineage, request.path_params["doc_id"])
             answer = documents.history(lineage, doc_id)
             shown = story.document_story(lineage, doc_id, answer)
-        return self.page("document.html", {"document": answer, **shown}, answer["version"])
+        return self.page("document.html", {"document": answer, **shown}, answer.version)
 
     def beside(self, request: Request) -> Response:
         with self.versions.lineage(request.query_params.get("version")) as lineage:
@@ -196,8 +197,8 @@ class Application:
                 story.number(asked.get("steps", ""), "steps", 1000) or 1000,
                 story.number(asked.get("batch", ""), "batch", 8) or 8,
             )
-        values = answer | {"line": story.step_line(answer)}
-        return self.page("exposure.html", values, answer["version"])
+        values = values_of(answer) | {"line": story.step_line(answer)}
+        return self.page("exposure.html", values, answer.version)
 
     def version(self, request: Request) -> Response:
         row = self.registry.version(request.path_params["name"])
@@ -231,10 +232,10 @@ class Application:
     def difference(self, request: Request) -> Response:
         before, after = (request.query_params.get(side, "") for side in ("before", "after"))
         answer = versions.diff_settings(self.registry, self.store, before, after)
-        counted = None if answer["deleted"] else self._differences.documents(before, after)
-        answer["documents"] |= counted or {}
-        is_counting = counted is None and not answer["deleted"]
-        page = self.page("diff.html", answer | {"is_counting": is_counting}, after)
+        moved = None if answer.deleted else self._differences.documents(before, after)
+        is_counting = moved is None and not answer.deleted
+        values = values_of(answer.with_documents(moved)) | {"is_counting": is_counting}
+        page = self.page("diff.html", values, after)
         if is_counting:
             page.headers["Refresh"] = "2"
         return page
@@ -310,9 +311,11 @@ class Application:
 
     def takedown(self, request: Request) -> Response:
         answer = show_takedown(self.registry, _takedown_number(request))
-        for order in answer["suppressions"]:
-            order["value"] = address_of(order["kind"], order["value"])
-        return self.page("takedown.html", answer)
+        orders = [
+            replace(order, value=address_of(order.kind, order.value))
+            for order in answer.suppressions
+        ]
+        return self.page("takedown.html", values_of(answer) | {"suppressions": orders})
 
     def certificate(self, request: Request) -> Response:
         """Show a certificate's page, byte for byte: the certificate holds its digest."""

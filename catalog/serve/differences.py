@@ -9,11 +9,10 @@ import threading
 import time
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any
 
 import duckdb
 
-from catalog.ask.versions import diff_documents
+from catalog.ask.versions import Moved, diff_documents
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
 from catalog.formats.store import Store
@@ -30,14 +29,12 @@ class Differences:
 
     def __init__(self, registry: Registry, store: Store) -> None:
         self._registry, self._store = registry, store
-        self._asked: OrderedDict[tuple[VersionRow, VersionRow], Future[dict[str, Any]]] = (
-            OrderedDict()
-        )
+        self._asked: OrderedDict[tuple[VersionRow, VersionRow], Future[Moved]] = OrderedDict()
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(1, "difference")
         self._running: duckdb.DuckDBPyConnection | None = None
 
-    def documents(self, before: str, after: str) -> dict[str, Any] | None:
+    def documents(self, before: str, after: str) -> Moved | None:
         """Return what `diff_documents` does; None while it is being counted."""
         key = self._registry.version(before), self._registry.version(after)
         with self._lock:
@@ -55,7 +52,7 @@ class Differences:
                 self._asked.pop(key, None)
         return found.result()
 
-    def _count(self, before: str, after: str) -> dict[str, Any]:
+    def _count(self, before: str, after: str) -> Moved:
         with (
             Lineage(self._registry, self._store, before, QueryLimits.of_environment()) as old,
             Lineage(self._registry, self._store, after) as new,

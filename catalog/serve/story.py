@@ -5,13 +5,17 @@ documents side by side, a sample of a shard token by token, the steps of a run.
 import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
+from catalog.answers import values_of
 from catalog.ask import documents
+from catalog.ask.documents import Found, History
+from catalog.ask.exposure import Exposure
 from catalog.ask.raw import refuse_suppressed, takedowns_covering, withheld
-from catalog.ask.tokens import sample_tokens, trace
+from catalog.ask.tokens import Padding, Traced, sample_tokens, trace
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.figures import written
 from catalog.lineage.duck import Row
@@ -43,7 +47,7 @@ def kind_of(asked: str) -> str:
     return "text"
 
 
-def found(lineage: Lineage, kind: str, asked: str, inside: bool, limit: int) -> dict[str, Any]:
+def found(lineage: Lineage, kind: str, asked: str, inside: bool, limit: int) -> Found:
     """Return the documents that a question means; texts are searched inside only when asked."""
     if kind == "id":
         return documents.find_ids(lineage, asked, limit)
@@ -66,16 +70,16 @@ def number(written: str, name: str, default: int | None) -> int | None:
 # A document.
 
 
-def document_story(lineage: Lineage, doc_id: bytes, history: Mapping[str, Any]) -> dict[str, Any]:
+def document_story(lineage: Lineage, doc_id: bytes, history: History) -> dict[str, Any]:
     """Return what a document's page has beside its history: its text with every edit, its signals
     beside the rules about them, the benchmark items found in it."""
-    records = history["records"]
+    records = history.records
     snapshot = records[0]["snapshot"] if records else ""
     parts = {row["part"] for row in records}
     failed = {
         rule for row in records for rule in ((row["decision"] or {}).get("failed_rules") or ())
     }
-    signals = history["signals"][0] if history["signals"] else {}
+    signals = history.signals[0] if history.signals else {}
     domain = next((row["decision"]["domain"] for row in records if row["decision"]), None)
     said: dict[str, Any] = {
         "rules": list(asked_of(_recipe(lineage), signals, domain, failed)),
@@ -302,23 +306,23 @@ def _text(lineage: Lineage, doc_id: bytes) -> str:
 def sample(lineage: Lineage, shard: str, number: int, token: int | None) -> dict[str, Any]:
     """Return the tokens of a sample with the documents they are of, and the story of one token."""
     found = sample_tokens(lineage, shard, number)
-    shown = [bytes.fromhex(piece["doc_id"]) for piece in found["pieces"] if piece["doc_id"]]
+    shown = [bytes.fromhex(piece.doc_id) for piece in found.pieces if piece.doc_id]
     hidden = {doc_id.hex() for doc_id in withheld(lineage, shown)}
-    for piece in found["pieces"]:
-        if piece["doc_id"] in hidden:
-            piece["tokens"] = ["·" for _ in piece["tokens"]]
-    asked = None
+    pieces = [
+        replace(piece, tokens=["·"] * len(piece.tokens)) if piece.doc_id in hidden else piece
+        for piece in found.pieces
+    ]
+    asked: Traced | Padding | dict[str, Any] | None = None
     if token is not None:
-        asked = trace(lineage, shard, number, token)
-        if asked["doc_id"] in hidden:
-            asked = {"token": token, "withheld": True}
-    return found | {"asked": asked, "token": token}
+        traced = trace(lineage, shard, number, token)
+        asked = {"token": token, "withheld": True} if traced.doc_id in hidden else traced
+    return values_of(found) | {"pieces": pieces, "asked": asked, "token": token}
 
 
 # A run.
 
 
-def step_line(answer: Mapping[str, Any]) -> list[float]:
+def step_line(answer: Exposure) -> list[float]:
     """Return how far along a run the steps lie at which it saw the document, 0 to 1."""
-    steps = max(1, answer["steps"])
-    return [(step + 0.5) / steps for step in answer["steps_seen"][:2000]]
+    steps = max(1, answer.steps)
+    return [(step + 0.5) / steps for step in answer.steps_seen[:2000]]

@@ -18,13 +18,15 @@ a link. `restore` brings a catalog up to the store's book again, or the store to
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Protocol
 
+from catalog.answers import Shown
 from catalog.db.order_book import OrderBookState, Standing, checked_entries
 from catalog.db.registry import Registry
 from catalog.db.rows import OrderBookRow
 from catalog.errors import CatalogError, OrderBookError
+from catalog.figures import counted
 from catalog.formats.order_book import (
     FOLDER,
     SIGNATURE,
@@ -227,7 +229,53 @@ def book_problems(registry: Registry, store: Store, trust: Trust) -> list[str]:
     return problems + unsigned + ([head] if head is not None else []) + state.differences
 
 
-def restore(registry: Registry, store: Store) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Restored:
+    """A catalog and a store as their order book has them. `head_recorded`: the head record beside
+    the signing key did not have this book before."""
+
+    entries: int
+    entries_new_to_catalog: int
+    entries_new_to_store: int
+    requests: dict[str, int]
+    standing_orders: Annotated[int, Shown("suppressions in force")]
+    certificates: int
+    versions_revoked: list[str]
+    versions_unknown: list[str]
+    head_recorded: bool
+
+    shows: ClassVar = ("order_book", "states", "standing_orders", "certificates",
+                       "versions_revoked")  # fmt: skip
+
+    @property
+    def order_book(self) -> str:
+        return (
+            f"{counted(self.entries, 'entry', 'entries')}, {self.entries_new_to_catalog} new to the "
+            f"catalog, {self.entries_new_to_store} rewritten to the store"
+        )
+
+    @property
+    def states(self) -> Annotated[str, Shown("requests")]:
+        return ", ".join(f"{n} {name}" for name, n in self.requests.items() if n) or "none"
+
+    @property
+    def conclusion(self) -> str | None:
+        said = []
+        if self.head_recorded:
+            said.append(
+                "The head record next to the signing key did not have this order book and does now. "
+                "Entries may have been removed from its end: there is no way to know."
+            )
+        if self.versions_unknown:
+            said.append(
+                "The catalog does not know these versions in the store: "
+                f"{', '.join(self.versions_unknown)}. Rebuild those you need before `corpus gc` or a "
+                "takedown deletes their files."
+            )
+        return "\n".join(said) or None
+
+
+def restore(registry: Registry, store: Store) -> Restored:
     """Bring the catalog up to the store's book, or the store to the catalog's, whichever is
     longer, and write the catalog's tables as the book has them."""
     own = registry.order_book()
@@ -264,30 +312,29 @@ def restore(registry: Registry, store: Store) -> dict[str, Any]:
     deliver(registry, store, signer)
     if signer is not None:
         signer.record_head(entries[0].book, len(book), book[-1].sha256)
-    told = _told(standing, book, len(own.rows), len(found), registry, store)
-    return told | {"head_recorded": is_new_to_key}
+    return _restored(standing, book, (len(own.rows), len(found)), registry, store, is_new_to_key)
 
 
-def _told(
+def _restored(
     standing: Standing,
     book: Sequence[OrderBookRow],
-    known: int,
-    stored: int,
+    before: tuple[int, int],
     registry: Registry,
     store: Store,
-) -> dict[str, Any]:
+    is_new_to_key: bool,
+) -> Restored:
+    """Sum up what was restored; catalog and store had so many entries `before`."""
     orders = {order for held in standing.holds.values() for order in held}
     status = [row["status"] for row in standing.requests.values()]
     named = {version.name for version in registry.versions()}
-    return {
-        "entries": len(book),
-        "entries_new_to_catalog": len(book) - known,
-        "entries_new_to_store": len(book) - stored,
-        "requests": {name: status.count(name) for name in ("pending", "done", "withdrawn")},
-        "standing_orders": len(orders),
-        "certificates": len(standing.certificates),
-        "versions_revoked": sorted(named & standing.revoked.keys()),
-        "versions_unknown": sorted(
-            set(store.folders("versions")) - named - standing.revoked.keys()
-        ),
-    }
+    return Restored(
+        entries=len(book),
+        entries_new_to_catalog=len(book) - before[0],
+        entries_new_to_store=len(book) - before[1],
+        requests={name: status.count(name) for name in ("pending", "done", "withdrawn")},
+        standing_orders=len(orders),
+        certificates=len(standing.certificates),
+        versions_revoked=sorted(named & standing.revoked.keys()),
+        versions_unknown=sorted(set(store.folders("versions")) - named - standing.revoked.keys()),
+        head_recorded=is_new_to_key,
+    )

@@ -32,6 +32,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,8 @@ from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage
 from catalog.plugins import installed, load
 from catalog.takedown.book import book_problems
-from catalog.takedown.left import documents_left
+from catalog.takedown.left import DocumentLeft, documents_left
+from catalog.takedown.requests import OpenFile
 from catalog.takedown.signing import Trust, check_signature
 
 SEARCH_GROUP = "catalog.takedown_search"
@@ -66,6 +68,56 @@ def is_word_for_word(data: bytes, body: Mapping[str, Any]) -> bool:
         return False
 
 
+@dataclass(frozen=True)
+class Proof:
+    """A takedown's proof, looked at again; `whole` where nothing is wrong with it. `search` is None
+    where nothing that could search is installed."""
+
+    request: int
+    certificate: str
+    documents_removed: int
+    files_kept: int
+    files_left: list[str]
+    certificates_checked: int
+    broken_certificates: list[str]
+    orders_missing: list[str]
+    signed_by: str | None
+    signature_checked: bool
+    head_checked: bool
+    versions_searched: list[str]
+    documents_found: list[DocumentLeft]
+    copies_under_other_addresses: int
+    search: Mapping[str, Any] | None
+    whole: bool
+
+    @property
+    def ok(self) -> bool:
+        return self.whole
+
+
+@dataclass(frozen=True)
+class CheckedCopy:
+    """A copy of a certificate, checked by itself; `whole` where it is genuine and proves that
+    something was removed."""
+
+    certificate: str
+    request: int
+    number: int
+    book: str
+    issued_at: str
+    documents_removed: int
+    files_left: list[str]
+    copies_left: int
+    signed_by: str | None
+    page_checked: bool
+    problems: list[str]
+    whole: bool
+
+    @property
+    def ok(self) -> bool:
+        return self.whole
+
+
 def verify_takedown(
     registry: Registry,
     store: Store,
@@ -73,8 +125,8 @@ def verify_takedown(
     trust: Trust | None = None,
     home: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
-) -> dict[str, Any]:
-    """Return problems of a takedown's proof; `whole` when there is none.
+) -> Proof:
+    """Look at a takedown's proof again.
 
     Reads columns of ids, and where a searcher is installed every live text once.
     """
@@ -105,24 +157,24 @@ def verify_takedown(
     kept = body["files"]["kept"]
     search = _search_again(registry, store, body, home, kept, tell)
     strange = [one for one in (search or {}).get("holding", ()) if not one["is_source"]]
-    return {
-        "request": request_id,
-        "certificate": mine[-1].path,
-        "documents_removed": len(doc_ids),
-        "files_kept": sum(store.exists(path) for path in kept),
-        "files_left": left,
-        "certificates_checked": len(registry.certificates()),
-        "broken_certificates": broken,
-        "orders_missing": missing,
-        "signed_by": (body.get("signature") or {}).get("key_sha256"),
-        "signature_checked": bool(trust.keys),
-        "head_checked": trust.knows(body.get("book", {}).get("id")),
-        "versions_searched": versions,
-        "documents_found": found,
-        "copies_under_other_addresses": copies,
-        "search": search,
-        "whole": bool(doc_ids and versions) and not (broken or missing or found or left or strange),
-    }
+    return Proof(
+        request=request_id,
+        certificate=mine[-1].path,
+        documents_removed=len(doc_ids),
+        files_kept=sum(store.exists(path) for path in kept),
+        files_left=left,
+        certificates_checked=len(registry.certificates()),
+        broken_certificates=broken,
+        orders_missing=missing,
+        signed_by=(body.get("signature") or {}).get("key_sha256"),
+        signature_checked=bool(trust.keys),
+        head_checked=trust.knows(body.get("book", {}).get("id")),
+        versions_searched=versions,
+        documents_found=found,
+        copies_under_other_addresses=copies,
+        search=search,
+        whole=bool(doc_ids and versions) and not (broken or missing or found or left or strange),
+    )
 
 
 def _read_certificate(store: Store, row: CertificateRow) -> dict[str, Any]:
@@ -145,17 +197,17 @@ def _orders_missing(registry: Registry, request_id: int, body: Mapping[str, Any]
     ]
 
 
-def open_files(registry: Registry, store: Store, request_id: int) -> list[dict[str, str]]:
+def open_files(registry: Registry, store: Store, request_id: int) -> list[OpenFile]:
     """Return the files that keep a request open, by its last certificate, and what to do about each;
     none once it is done."""
     mine = registry.certificates(request_id)
     if not mine or registry.takedown(request_id).status not in ("pending", "running"):
         return []
     body = _read_certificate(store, mine[-1])
-    left = [{"file": path, "to_do": "could not be deleted"} for path in body["files"]["left"]]
+    left = [OpenFile(path, "could not be deleted") for path in body["files"]["left"]]
     holding = (body["search"] or {}).get("holding", ())
     return left + [
-        {"file": one["file"], "to_do": f"{one['said']}: {one['to_do']}"}
+        OpenFile(one["file"], f"{one['said']}: {one['to_do']}")
         for one in holding
         if not one["is_source"]
     ]
@@ -230,12 +282,12 @@ def broken_links(registry: Registry, store: Store, trust: Trust) -> list[str]:
     return broken + unsigned
 
 
-def verify_copy(path: Path, keys: Sequence[Ed25519PublicKey]) -> dict[str, Any]:
+def verify_copy(path: Path, keys: Sequence[Ed25519PublicKey]) -> CheckedCopy:
     """Check a copy of a certificate, and of its page where that lies beside it, offline."""
     try:
         data = path.read_bytes()
         body = strict_json(data)
-        answer = {
+        answer: dict[str, Any] = {
             "certificate": str(path),
             "request": body["request"]["id"],
             "number": body["number"],
@@ -263,8 +315,9 @@ def verify_copy(path: Path, keys: Sequence[Ed25519PublicKey]) -> dict[str, Any]:
     page = path.with_suffix(".html")
     if page.exists() and hashlib.sha256(page.read_bytes()).hexdigest() != body["page_sha256"]:
         problems.append(f"the page {page.name} beside it is not the one that belongs to it")
-    return answer | {
-        "page_checked": page.exists(),
-        "problems": problems,
-        "whole": bool(answer["documents_removed"]) and not (problems or answer["files_left"]),
-    }
+    return CheckedCopy(
+        **answer,
+        page_checked=page.exists(),
+        problems=problems,
+        whole=bool(answer["documents_removed"]) and not (problems or answer["files_left"]),
+    )

@@ -6,12 +6,14 @@ rebuild sees (`may_split`).
 """
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
+from catalog.answers import Shown
 from catalog.db.rows import VersionRow
 from catalog.lineage.tables import LiveLineage
 
-OUTCOMES = ("member_promoted", "nothing_left", "no_change_in_shards")
 CLUSTERS_SHOWN = 100
 SHARDS_SHOWN = 1000
 
@@ -25,7 +27,63 @@ POLICIES = {
 }
 
 
-def impact(live: LiveLineage) -> dict[str, Any]:
+EFFECTS = {
+    "member_promoted": "another member will be promoted",
+    "nothing_left": "no member left",
+    "no_change_in_shards": "no change in shards",
+}
+
+
+@dataclass(frozen=True)
+class VersionImpact:
+    """What removing documents touches in a live version."""
+
+    version: str
+    documents: int
+    shards: int
+    samples: int
+    tokens: int
+    documents_in_shards: int
+    shard_names: list[str]
+
+    shows: ClassVar = ("version", "documents", "documents_in_shards", "shards", "samples", "tokens")
+
+
+@dataclass(frozen=True)
+class ClusterEffect:
+    """What becomes of a cluster in some versions."""
+
+    kept_doc_id: Annotated[str, Shown("cluster kept by")]
+    size: Annotated[int, Shown("members")]
+    removed: int
+    outcome: str
+    promoted_doc_id: Annotated[str | None, Shown("promoted")]
+    may_split: bool
+    versions: list[str]
+
+    shows: ClassVar = ("kept_doc_id", "size", "removed", "effect", "promoted_doc_id")
+
+    @property
+    def effect(self) -> str:
+        return EFFECTS[self.outcome] + ", unless the cluster splits" * self.may_split
+
+
+@dataclass(frozen=True, kw_only=True)
+class Impact:
+    """What removing documents touches: the sum over all live versions, and each version's part."""
+
+    shards: int
+    samples: int
+    tokens: int
+    documents_in_shards: Annotated[int, Shown("in shards")]
+    versions: list[VersionImpact]
+    clusters: int
+    cluster_outcomes: Mapping[str, int]
+    cluster_effects: list[ClusterEffect]
+    cluster_effects_truncated: bool
+
+
+def impact(live: LiveLineage) -> Impact:
     """Return the sum over all live versions (what they share counts once), and each version's
     part."""
     documents = {
@@ -57,13 +115,24 @@ def impact(live: LiveLineage) -> dict[str, Any]:
     total = live.query(f"SELECT {counted} FROM gone_spans AS s")[0]
     nothing = {"shards": 0, "samples": 0, "tokens": 0, "documents_in_shards": 0}
     versions = [
-        {"version": version.name, "documents": documents[version.name]}
-        | in_shards.get(version.name, nothing)
-        | {"shard_names": _shard_names(live, version.name)}
+        VersionImpact(
+            version.name,
+            documents[version.name],
+            **in_shards.get(version.name, nothing),
+            shard_names=_shard_names(live, version.name),
+        )
         for version in live.versions
         if version.name in documents
     ]
-    return total | {"versions": versions} | _clusters(live)
+    effects, outcomes, count = _clusters(live)
+    return Impact(
+        **total,
+        versions=versions,
+        clusters=count,
+        cluster_outcomes=outcomes,
+        cluster_effects=effects,
+        cluster_effects_truncated=count > len(effects),
+    )
 
 
 def touched_places(live: LiveLineage) -> tuple[list[str], list[str]]:
@@ -88,8 +157,8 @@ def _shard_names(live: LiveLineage, version: str) -> list[str]:
     return [row["shard"] for row in found]
 
 
-def _clusters(live: LiveLineage) -> dict[str, Any]:
-    """Return counts of outcomes, and the first clusters with what will happen to each."""
+def _clusters(live: LiveLineage) -> tuple[list[ClusterEffect], dict[str, int], int]:
+    """Return the first clusters with what will happen to each, counts of outcomes and of all."""
     live.execute(
         "CREATE OR REPLACE TEMP TABLE effects (version VARCHAR, kept_doc_id BLOB, size BIGINT, "
         "removed BIGINT, outcome VARCHAR, promoted_doc_id BLOB, may_split BOOLEAN)"
@@ -109,16 +178,15 @@ def _clusters(live: LiveLineage) -> dict[str, Any]:
         "GROUP BY ALL ORDER BY outcome, kept_doc_id, promoted_doc_id LIMIT ?",
         [CLUSTERS_SHOWN],
     )
+    effects = []
     for row in shown:
         promoted = row["promoted_doc_id"]
-        row["kept_doc_id"] = row["kept_doc_id"].hex()
-        row["promoted_doc_id"] = None if promoted is None else promoted.hex()
-    return {
-        "clusters": count,
-        "cluster_outcomes": {name: outcomes.get(name, 0) for name in OUTCOMES},
-        "cluster_effects": shown,
-        "cluster_effects_truncated": count > len(shown),
-    }
+        named = {
+            "kept_doc_id": row["kept_doc_id"].hex(),
+            "promoted_doc_id": None if promoted is None else promoted.hex(),
+        }
+        effects.append(ClusterEffect(**row | named))
+    return effects, {name: outcomes.get(name, 0) for name in EFFECTS}, count
 
 
 def _effects(live: LiveLineage, version: VersionRow) -> None:

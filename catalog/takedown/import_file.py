@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any, ClassVar
 
+from catalog.answers import BROKEN_EXIT, Shown, values_of
 from catalog.db.registry import Registry
 from catalog.db.rows import TAKEDOWN_KINDS, NewTakedown
 from catalog.db.takedowns import ALREADY_THERE, FILED, REOPENED, key_of
@@ -20,12 +21,13 @@ from catalog.errors import CatalogError, TakedownRefused
 from catalog.formats.store import Store
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.book import deliver, recorded
-from catalog.takedown.impact import impact
+from catalog.takedown.impact import Impact, impact
 from catalog.takedown.match import Matcher
 from catalog.takedown.requests import noted, stated
 from catalog.takedown.target import Target, target_of
 
 BATCH_LINES = 20_000
+BAD_LINES_LISTED = 10_000
 MAX_LINE_BYTES = 1 << 20
 COLUMNS = ("kind", "value", *TAKEDOWN_KINDS, "reason", "requester", "reference", "near_duplicates")
 YES, NO = {"true", "yes", "1"}, {"false", "no", "0", ""}
@@ -50,24 +52,57 @@ class Summary:
         self.standing += request.documents == 0 and outcome != ALREADY_THERE
 
 
+@dataclass(frozen=True)
+class BadLine:
+    """A line that was skipped, and why."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported(Impact):
+    """What became of a file's lines, and what all of them together touch in the live versions.
+    `bad_lines` lists the first that are bad."""
+
+    file: str
+    dry_run: bool
+    lines: Annotated[int, Shown("requests read")]
+    bad: Annotated[int, Shown("bad lines")]
+    filed: int
+    already_there: Annotated[int, Shown("already filed")]
+    reopened: int
+    standing: Annotated[int, Shown("no match yet")]
+    documents: int
+    bad_lines: list[BadLine]
+
+    shows: ClassVar = ("bad_lines", "file", "lines", "bad", "filed", "already_there", "reopened",
+                       "standing", "documents", "documents_in_shards", "shards", "samples",
+                       "tokens", "clusters", "versions", "cluster_effects")  # fmt: skip
+
+    @property
+    def conclusion(self) -> str | None:
+        return "Dry run: nothing was filed." if self.dry_run else None
+
+    @property
+    def exit_code(self) -> int:
+        return BROKEN_EXIT if self.bad else 0
+
+
 def import_takedowns(
     registry: Registry,
     store: Store,
     path: Path,
-    tell: Tell,
     *,
     reason: str = "",
     dry_run: bool = False,
     batch_lines: int = BATCH_LINES,
-) -> dict[str, Any]:
-    """File every good line of a .csv or .jsonl file; `tell` hears of the bad ones as they come.
-
-    `reason` is for lines that give none. The answer sums up the lines and what all of them
-    together touch in the live versions.
-    """
+) -> Imported:
+    """File every good line of a .csv or .jsonl file; `reason` is for lines that give none."""
     read = _reader(path)
     sources = {source.name for source in registry.sources()}
     summary = Summary()
+    bad_lines: list[BadLine] = []
     with (
         nullcontext() if dry_run else recorded(registry, store),
         LiveLineage(registry, store) as live,
@@ -77,7 +112,8 @@ def import_takedowns(
 
         def refuse(number: int, why: str) -> None:
             summary.bad += 1
-            tell(number, why)
+            if len(bad_lines) < BAD_LINES_LISTED:
+                bad_lines.append(BadLine(number, why))
 
         try:
             with path.open("rb") as handle:
@@ -98,17 +134,19 @@ def import_takedowns(
             _file(registry, store, matcher, batch, summary, dry_run, refuse)
         touched = impact(live)
         documents = live.query("SELECT count(*) AS n FROM gone")[0]["n"]
-    return {
-        "file": path.name,
-        "dry_run": dry_run,
-        "lines": summary.bad + summary.filed + summary.already_there + summary.reopened,
-        "bad": summary.bad,
-        "filed": summary.filed,
-        "already_there": summary.already_there,
-        "reopened": summary.reopened,
-        "standing": summary.standing,
-        "documents": documents,
-    } | touched
+    return Imported(
+        file=path.name,
+        dry_run=dry_run,
+        lines=summary.bad + summary.filed + summary.already_there + summary.reopened,
+        bad=summary.bad,
+        filed=summary.filed,
+        already_there=summary.already_there,
+        reopened=summary.reopened,
+        standing=summary.standing,
+        documents=documents,
+        bad_lines=bad_lines,
+        **values_of(touched),
+    )
 
 
 def _file(

@@ -6,8 +6,10 @@ an index page or by the query; then those of the same site that are spelled most
 """
 
 import re
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
+from catalog.answers import Shown
 from catalog.formats.urls import one_spelling
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.match import HOST_OF_KEY, focus_on_targets
@@ -20,7 +22,15 @@ MAX_ROWS = 50_000_000  # of the ledgers: beyond, hosts are not compared
 _INDEX = re.compile(r"/(?:index|default|home)\.[a-z]{3,5}$")
 
 
-def nearest(live: LiveLineage, target: Target) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Nearest:
+    """A live address or host, and what it differs by from the one that was asked for."""
+
+    address: Annotated[str, Shown("nearest URL")]
+    differs_by: str
+
+
+def nearest(live: LiveLineage, target: Target) -> list[Nearest]:
     """Return live addresses or hosts that are most like one that matches nothing, and how each
     differs; none for requests by id or text. Reads the ledger of one site."""
     if target.kind == "domain":
@@ -46,10 +56,7 @@ def nearest(live: LiveLineage, target: Target) -> list[dict[str, Any]]:
     forms = _forms(asked)
     ranked = sorted(found, key=lambda row: (_rank(forms, row["url_key"]), row["distance"]))
     return [
-        {
-            "address": row["url"] or row["url_key"],
-            "differs_by": list(forms)[_rank(forms, row["url_key"])],
-        }
+        Nearest(row["url"] or row["url_key"], list(forms)[_rank(forms, row["url_key"])])
         for row in ranked[:SHOWN]
     ]
 
@@ -68,7 +75,7 @@ def _rank(forms: dict[str, str], key: str) -> int:
     return next(n for n, name in enumerate(forms) if not forms[name] or forms[name] == other[name])
 
 
-def _hosts(live: LiveLineage, asked: str) -> list[dict[str, Any]]:
+def _hosts(live: LiveLineage, asked: str) -> list[Nearest]:
     """Return hosts above and below the one that was asked for, then those spelled almost like it."""
     live.focus({})
     if sum(row.rows for files in live.files.values() for row in files["records"]) > MAX_ROWS:
@@ -81,4 +88,4 @@ def _hosts(live: LiveLineage, asked: str) -> list[dict[str, Any]]:
         "ORDER BY is_kin DESC, distance, host LIMIT ?",
         [asked, asked, asked, SHOWN],
     )
-    return [{"address": row["host"], "differs_by": "host"} for row in rows]
+    return [Nearest(row["host"], "host") for row in rows]

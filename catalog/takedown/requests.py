@@ -1,21 +1,24 @@
 """Takedowns as people ask for them: file, look again, show, run."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
+from catalog.answers import Shown, values_of
 from catalog.db.registry import Registry
-from catalog.db.rows import NewTakedown, TakedownRow
+from catalog.db.rows import ActionRow, CertificateRow, NewTakedown, TakedownRow
 from catalog.db.takedowns import key_of
 from catalog.errors import AmbiguousName, TakedownRefused, TakedownTooWide, UnknownName
+from catalog.figures import counted
 from catalog.formats.sketches import NEAR_TEXT
 from catalog.formats.store import Store
 from catalog.lineage.tables import MIN_PREFIX, LiveLineage
 from catalog.plugins import installed, load
 from catalog.takedown.book import recorded
-from catalog.takedown.impact import impact, touched_places
+from catalog.takedown.impact import Impact, impact, touched_places
 from catalog.takedown.match import ROLES, TEXT_KINDS, FoundDocument, Matcher
-from catalog.takedown.nearest import nearest
+from catalog.takedown.nearest import Nearest, nearest
 from catalog.takedown.target import (
     ID_DIGITS,
     Target,
@@ -31,6 +34,37 @@ MAX_NOTE_CHARS = 2000
 HOSTS_LISTED = 1000
 
 
+@dataclass(frozen=True)
+class HostDocuments:
+    """A host that a request covers."""
+
+    host: str
+    documents: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requested(Impact):
+    """A request that was filed, was there already or would be filed (`dry_run`), and what it
+    touches; `request` is None where a dry run asks for something new."""
+
+    outcome: str
+    request: TakedownRow | None
+    kind: str
+    value: str
+    near_duplicates: bool
+    scope: str | None
+    hosts: list[HostDocuments]
+    hosts_truncated: bool
+    needs_yes: str | None
+    standing: bool
+    nearest: list[Nearest]
+    documents: int
+    documents_by_role: dict[str, int]
+    documents_listed: list[dict[str, Any]]
+    texts_too_short: int
+    suppressions: list[list[str]]
+
+
 def request(
     registry: Registry,
     store: Store,
@@ -42,7 +76,7 @@ def request(
     reference: str = "",
     dry_run: bool = False,
     confirmed: bool = False,
-) -> dict[str, Any]:
+) -> Requested:
     """File a takedown and say at once what it touches in the live versions.
 
     One that takes very much is filed when it is `confirmed` (else `TakedownTooWide`).
@@ -74,24 +108,25 @@ def request(
         with recorded(registry, store):
             (filed,) = registry.file_takedowns([found])
         row, outcome = filed
-    return {
-        "outcome": outcome,
-        "request": None if row is None else asdict(row),
-        "kind": found.kind,
-        "value": found.value,
-        "near_duplicates": near_duplicates,
-        "scope": scope_of(target),
-        "hosts": [{"host": host, "documents": count} for host, count in hosts[:HOSTS_LISTED]],
-        "hosts_truncated": len(hosts) > HOSTS_LISTED,
-        "needs_yes": wide,
-        "standing": found.documents == 0,
-        "nearest": near,
-        "documents": found.documents,
-        "documents_by_role": {role: found.found[role] for role in ROLES},
-        "documents_listed": found.found["listed"],
-        "texts_too_short": found.found.get("texts_too_short", 0),
-        "suppressions": [list(order) for order in found.suppressions],
-    } | touched
+    return Requested(
+        outcome=outcome,
+        request=row,
+        kind=found.kind,
+        value=found.value,
+        near_duplicates=near_duplicates,
+        scope=scope_of(target),
+        hosts=[HostDocuments(*host) for host in hosts[:HOSTS_LISTED]],
+        hosts_truncated=len(hosts) > HOSTS_LISTED,
+        needs_yes=wide,
+        standing=found.documents == 0,
+        nearest=near,
+        documents=found.documents,
+        documents_by_role={role: found.found[role] for role in ROLES},
+        documents_listed=found.found["listed"],
+        texts_too_short=found.found.get("texts_too_short", 0),
+        suppressions=[list(order) for order in found.suppressions],
+        **values_of(touched),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,23 +160,147 @@ def look_again(registry: Registry, store: Store, request_ids: Sequence[int]) -> 
     return Rematched(by_request, versions, snapshots)
 
 
-def withdraw(registry: Registry, store: Store, request_id: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Withdrawn:
+    """A request that was taken back."""
+
+    request: TakedownRow
+    suppressions_removed: int
+
+    def __str__(self) -> str:
+        return (
+            f"Takedown {self.request.id} withdrawn; "
+            f"{counted(self.suppressions_removed, 'suppression')} ended with it (those of other "
+            "requests remain)."
+        )
+
+
+def withdraw(registry: Registry, store: Store, request_id: int) -> Withdrawn:
     """Take a pending request back, with the suppressions that no other request holds."""
     with recorded(registry, store):
         row, gone = registry.withdraw_takedown(request_id)
-    return {"request": asdict(row), "suppressions_removed": gone}
+    return Withdrawn(row, gone)
 
 
-def show(registry: Registry, request_id: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Order:
+    """A standing order of a request."""
+
+    kind: str
+    value: str
+
+
+@dataclass(frozen=True)
+class OpenFile:
+    """A file that keeps a request open, and what to do about it."""
+
+    file: Annotated[str, Shown("file that keeps it open")]
+    to_do: Annotated[str, Shown("why")]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A document that a request was found to mean."""
+
+    doc_id: Annotated[str, Shown("document")]
+    role: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownTakedown(TakedownRow):
+    """A request with its suppressions, what was done for it, its certificates, and what keeps it
+    open."""
+
+    suppressions: list[Order]
+    actions: Annotated[
+        list[ActionRow], Shown(columns=("action", "version_before", "version_after", "created_at"))
+    ]
+    certificates: Annotated[list[CertificateRow], Shown(columns=("path", "sha256"))]
+    open_files: Sequence[OpenFile] = ()
+
+    shows: ClassVar = ("takedown", "said", "asked_for", "as_written", "near_duplicates", "text_sha256",
+                       "reason", "by", "its_reference", "created_at", "updated_at", "attempts",
+                       "error", "suppressed", "matched", "listed", "actions", "certificates",
+                       "open_files")  # fmt: skip
+
+    @property
+    def takedown(self) -> int:
+        return self.id
+
+    @property
+    def said(self) -> Annotated[str, Shown("status")]:
+        return state_of(self)
+
+    @property
+    def asked_for(self) -> str:
+        return f"{self.kind} {self.value}"
+
+    @property
+    def as_written(self) -> str | None:
+        return self.given or None
+
+    @property
+    def by(self) -> Annotated[str | None, Shown("requester")]:
+        return self.requester or None
+
+    @property
+    def its_reference(self) -> Annotated[str | None, Shown("reference")]:
+        return self.reference or None
+
+    @property
+    def suppressed(self) -> str | None:
+        return in_words([order.kind for order in self.suppressions]) or None
+
+    @property
+    def matched(self) -> Annotated[int | str, Shown("documents")]:
+        return self.documents or "none; suppressed in later snapshots"
+
+    @property
+    def listed(self) -> list[Listed]:
+        return [Listed(one["doc_id"], one["role"]) for one in self.found.get("listed", ())]
+
+    @property
+    def conclusion(self) -> str | None:
+        if not self.found.get("truncated"):
+            return None
+        return f"{len(self.listed)} of {counted(self.documents, 'document')} are listed."
+
+
+ORDER_WORDS = {
+    "url_key": ("URL", "URLs"),
+    "url_prefix": ("URL prefix", "URL prefixes"),
+    "host": ("site", "sites"),
+    "doc_id": ("document", "documents"),
+    "text_id": ("exact text", "exact texts"),
+    NEAR_TEXT: ("text with its near duplicates", "texts with their near duplicates"),
+}
+
+
+def in_words(kinds: Sequence[str]) -> str:
+    """Return kinds of standing orders, counted: `1 URL, 2 texts with their near duplicates`."""
+    counts = Counter(kinds)
+    return ", ".join(
+        counted(counts[kind], *words) for kind, words in ORDER_WORDS.items() if counts[kind]
+    )
+
+
+def state_of(row: TakedownRow) -> str:
+    """Return how far a request is, in words."""
+    if row.status == "running":
+        return f"running, by {row.owner}"
+    return "pending, the last attempt failed" if row.error else row.status
+
+
+def show(registry: Registry, request_id: int) -> ShownTakedown:
     """Return a request with its suppressions, what was done for it and its certificates."""
-    return asdict(registry.takedown(request_id)) | {
-        "suppressions": [
-            {"kind": row.kind, "value": row.value}
-            for row in registry.takedown_suppressions(request_id)
+    return ShownTakedown(
+        **asdict(registry.takedown(request_id)),
+        suppressions=[
+            Order(row.kind, row.value) for row in registry.takedown_suppressions(request_id)
         ],
-        "actions": [asdict(action) for action in registry.takedown_history(request_id)],
-        "certificates": [asdict(row) for row in registry.certificates(request_id)],
-    }
+        actions=registry.takedown_history(request_id),
+        certificates=registry.certificates(request_id),
+    )
 
 
 def find_doc_id(registry: Registry, store: Store, written: str) -> Target:
@@ -185,8 +344,16 @@ def stated(reason: str) -> str:
     return text
 
 
-def run(home: str | None, **options: str | int) -> tuple[str, int]:
-    """Let the installed runner carry out what is pending; return its name and exit code.
+@dataclass(frozen=True)
+class Ran:
+    """Who carried pending requests out, and the exit code it came to."""
+
+    runner: str
+    exit_code: int
+
+
+def run(home: str | None, **options: str | int) -> Ran:
+    """Let the installed runner carry out what is pending.
 
     The catalog knows what to remove but not how shards are built: that is for a package that
     registers an entry point of the group `catalog.takedown_runner`, called with the home folder
@@ -203,7 +370,7 @@ def run(home: str | None, **options: str | int) -> tuple[str, int]:
         names = ", ".join(f"{point.name} ({point.value})" for point in runners)
         raise TakedownRefused(f"several takedown runners are installed, keep one: {names}")
     runner = load(runners[0], "takedown runner")
-    return runners[0].value, int(runner(home, **options))
+    return Ran(runners[0].value, int(runner(home, **options)))
 
 
 def _target(registry: Registry, row: TakedownRow) -> Target:

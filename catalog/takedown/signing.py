@@ -17,12 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from catalog.answers import Shown
 from catalog.db.rows import OrderBookRow
 from catalog.errors import CatalogError
 from catalog.formats.order_book import SIGNATURE
@@ -103,6 +104,27 @@ def load_public_key(path: Path) -> Ed25519PublicKey:
 def fingerprint(key: Ed25519PublicKey) -> str:
     """Return SHA-256 of the public key's 32 bytes, by which people compare keys."""
     return sha256(key.public_bytes_raw()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key pair that was made, its public half as it is published."""
+
+    private_key: Annotated[str, Shown(form=lambda path: f"{path} (keep it private)")]
+    public_key: str
+    key_sha256: Annotated[str, Shown("sha256")]
+    pem: str
+
+    shows: ClassVar = ("private_key", "public_key", "key_sha256")
+
+    @classmethod
+    def of(cls, path: Path, key: Ed25519PublicKey) -> "Key":
+        return cls(str(path), str(public_path(path)), fingerprint(key), pem(key).decode())
+
+    @property
+    def conclusion(self) -> str:
+        published = "Publish this key and its SHA-256 where requesters can find them:"
+        return f"{published}\n\n{self.pem.rstrip()}"
 
 
 def check_signature(body: Mapping[str, Any], keys: Sequence[Ed25519PublicKey]) -> str | None:

@@ -1,6 +1,7 @@
 """Conservation: records in = documents in shards + documents dropped."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from catalog.figures import counted
 from catalog.lineage.tables import Lineage
@@ -8,7 +9,17 @@ from catalog.lineage.tables import Lineage
 EXAMPLES = 3
 
 
-def snapshot_counts(lineage: Lineage, snapshot: str) -> dict[str, int]:
+@dataclass(frozen=True)
+class SnapshotCounts:
+    """The two sides of the equation: records are kept or dropped, what is kept is in shards."""
+
+    records: int
+    kept: int
+    dropped: int
+    in_shards: int
+
+
+def snapshot_counts(lineage: Lineage, snapshot: str) -> SnapshotCounts:
     """Return the two sides of the equation for one snapshot."""
     row = lineage.query(
         f"SELECT (SELECT count(*) FROM {lineage.scan('records', snapshot)}) AS records, "
@@ -17,18 +28,18 @@ def snapshot_counts(lineage: Lineage, snapshot: str) -> dict[str, int]:
         f"FROM {lineage.scan('spans', snapshot)}) AS in_shards "
         f"FROM {lineage.scan('decisions', snapshot)}"
     )[0]
-    return {name: int(value) for name, value in row.items()}
+    return SnapshotCounts(**{name: int(value) for name, value in row.items()})
 
 
 def check_conservation(lineage: Lineage, snapshot: str) -> Iterator[str]:
     """Yield everything that breaks the equation, or the tables' agreement, a sentence each."""
     counts = snapshot_counts(lineage, snapshot)
-    if counts["records"] != counts["kept"] + counts["dropped"]:
+    if counts.records != counts.kept + counts.dropped:
         yield (
-            f"{counted(counts['records'], 'record')}, but {counts['kept']} kept + {counts['dropped']} dropped"
+            f"{counted(counts.records, 'record')}, but {counts.kept} kept + {counts.dropped} dropped"
         )
-    if counts["kept"] != counts["in_shards"]:
-        yield f"{counted(counts['kept'], 'document')} kept, but {counts['in_shards']} in shards"
+    if counts.kept != counts.in_shards:
+        yield f"{counted(counts.kept, 'document')} kept, but {counts.in_shards} in shards"
     for sentence, query in _questions(lineage, snapshot):
         found = lineage.query(
             f"SELECT count(*) AS n, min(doc_id, {EXAMPLES}) AS some FROM ({query})"

@@ -5,13 +5,15 @@ what `trusted.py` adds, and the order book. Cost: one read of every file of the 
 was made from, plus the joins of `check_conservation`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog.answers import Shown
 from catalog.db.published import load_manifest
 from catalog.db.registry import Registry
 from catalog.db.rows import KeyRow, LineageRow, ShardRow, VersionRow
@@ -22,7 +24,7 @@ from catalog.formats.store import Store
 from catalog.lineage.tables import Lineage, require_present
 from catalog.takedown.book import book_problems
 from catalog.takedown.signing import Trust
-from catalog.verify.conservation import check_conservation, snapshot_counts
+from catalog.verify.conservation import SnapshotCounts, check_conservation, snapshot_counts
 from catalog.verify.key_files import check_keys
 from catalog.verify.shard_files import check_shard
 from catalog.verify.trusted import Trusted
@@ -31,26 +33,54 @@ from corpus_loader.manifest import Manifest, ShardRef
 Progress = Callable[[str, int, int], None]
 
 
+@dataclass(frozen=True)
+class Problem:
+    """Something that differs from what was recorded."""
+
+    check: str
+    subject: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a check of a version found; it is whole where there is no problem."""
+
+    version: str
+    state: str
+    ok: bool
+    files: Annotated[int, Shown("files hashed")]
+    shards: Annotated[int, Shown("shards checked")]
+    snapshots: Annotated[Mapping[str, SnapshotCounts], Shown("snapshot")]
+    problems: list[Problem]
+
+    shows: ClassVar = ("version", "files", "shards", "snapshots", "problems")
+
+    @property
+    def conclusion(self) -> str:
+        if self.ok:
+            return "OK: all files and counts match what was recorded."
+        return f"FAILED: {counted(len(self.problems), 'problem')}."
+
+
 def verify(
     registry: Registry,
     store: Store,
     name: str,
     jobs: int = 4,
     progress: Progress | None = None,
-) -> dict[str, Any]:
-    """Check a version; `problems` in the answer is empty when it is whole."""
+) -> Verified:
+    """Check a version."""
     tell = progress or (lambda *_: None)
     version = registry.version(name)
     require_present(registry, store, version)
     shards = registry.version_shards(name)
     lineage_files = registry.lineage_files(name)
     key_files = registry.key_files(name)
-    problems: list[dict[str, str]] = []
+    problems: list[Problem] = []
 
     def found(check: str, subject: str, sentences: Iterator[str]) -> None:
-        problems.extend(
-            {"check": check, "subject": subject, "problem": sentence} for sentence in sentences
-        )
+        problems.extend(Problem(check, subject, sentence) for sentence in sentences)
 
     manifest: Manifest | None = None
     try:
@@ -75,7 +105,7 @@ def verify(
         if whole and manifest is not None:
             found("shards", shard.full_name, check_shard(store, shard, manifest))
     snapshots = sorted({row.snapshot for row in lineage_files} | {s.snapshot for s in shards})
-    counts: dict[str, dict[str, int]] = {}
+    counts: dict[str, SnapshotCounts] = {}
     with Lineage(registry, store, name) as lineage:
         for number, snapshot in enumerate(snapshots):
             tell("conservation", number, len(snapshots))
@@ -88,15 +118,15 @@ def verify(
                 found("conservation", snapshot, check_conservation(lineage, snapshot))
             except CatalogError as error:
                 found("conservation", snapshot, iter([str(error)]))
-    return {
-        "version": name,
-        "state": version.state,
-        "ok": not problems,
-        "files": len(expected),
-        "shards": len(shards),
-        "snapshots": counts,
-        "problems": problems,
-    }
+    return Verified(
+        version=name,
+        state=version.state,
+        ok=not problems,
+        files=len(expected),
+        shards=len(shards),
+        snapshots=counts,
+        problems=problems,
+    )
 
 
 def _recorded_files(

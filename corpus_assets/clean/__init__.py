@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from catalog.doors import lazy_exports
 
 if TYPE_CHECKING:
-    from corpus_assets.clean.clean_text import CleanTextSettings
     from corpus_assets.clean.line_stages import BOILERPLATE, COMMON_LINES, LINE_KEYS
     from corpus_assets.clean.losses import (
         SHOWN,
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
         snapshot_losses,
     )
     from corpus_assets.clean.sentence_stage import SENTENCE_SCORES
+    from corpus_assets.clean.settings import CleanTextSettings
     from corpus_assets.clean.span_stages import COMMON_PRINTS, REPEATED_SPANS
     from corpus_assets.clean.stage import CLEAN_TEXT, CUT_SENTENCES
 else:

@@ -25,18 +25,17 @@ text. Collisions: at 10^9 distinct lines, about 3% odds that any two share a key
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
 from corpus_assets.clean.kernels.line_kinds import FIRST_PROTECTED, line_kinds
 from corpus_assets.clean.kernels.prose import keep_last_copies, running_words
 from corpus_assets.clean.repeated_spans import fetch_order, id_halves
-from corpus_assets.core.identity import Settings
+from corpus_assets.clean.settings import BoilerplateSettings
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.blake2b import hash_with_prefix
@@ -83,44 +82,6 @@ CANDIDATES = pa.schema(
 
 BOILERPLATE = pa.schema([("line_key", pa.uint64()), ("keeper", DOC_ID)])
 """Lines to cut, each once for every document that keeps it."""
-
-
-class BoilerplateSettings(Settings):
-    """Which lines are counted, and how often makes one boilerplate."""
-
-    domains: tuple[str, ...] = Field(
-        default=("web",),
-        description="whose documents are cleaned; none: no line goes. A recipe that says nothing "
-        "of boilerplate has none where `blocks` extracts: that engine leaves the frame of pages out "
-        "by itself",
-    )
-    min_chars: int = Field(default=12, ge=1, description="shorter lines stay")
-    min_documents: int = Field(
-        default=6, ge=2, description="kept documents of a bucket that must hold a line"
-    )
-    min_share: float = Field(
-        default=0.5,
-        ge=0,
-        le=1,
-        description="share of the bucket's kept documents that must hold it: a line of a site's "
-        "frame is on most pages, a repeated title or quotation on few",
-    )
-    bucket: Literal["host", "snapshot"] = Field(
-        default="host",
-        description="`host`: lines at one place from the head or foot of a site's texts, in whole "
-        "runs; `snapshot`: lines of all sites together, wherever they are",
-    )
-
-    @property
-    def is_frame(self) -> bool:
-        """Whether a line counts by its place in the text."""
-        return self.bucket == "host"
-
-    def buckets(self, hosts: Iterable[str | None]) -> list[str]:
-        """Return the name under which each document's lines are counted."""
-        if self.bucket == "snapshot":
-            return ["" for _ in hosts]
-        return [host or "" for host in hosts]
 
 
 class Boilerplate(NamedTuple):

@@ -11,18 +11,11 @@ Python strings.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, model_validator
 
-from corpus_assets.clean.boilerplate import (
-    Boilerplate,
-    BoilerplateSettings,
-    PinnedLine,
-    pinned_lines,
-)
+from corpus_assets.clean.boilerplate import Boilerplate, PinnedLine, pinned_lines
 from corpus_assets.clean.cut_lines import LineFates, line_fates, outside_of_protected
 from corpus_assets.clean.edits import (
     Edit,
@@ -32,9 +25,11 @@ from corpus_assets.clean.edits import (
     stretches_of_left,
     union,
 )
-from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
 from corpus_assets.clean.rewriting import Left, compose, edits_of_extracted, rewrite_documents
-from corpus_assets.core.identity import Settings, is_absent
+from corpus_assets.clean.settings import (
+    BoilerplateSettings,
+    CleanTextSettings,
+)
 from corpus_assets.core.schemas import FINAL_TEXT
 from corpus_assets.scrub import (
     DROP,
@@ -44,11 +39,10 @@ from corpus_assets.scrub import (
     HashList,
     Recognizer,
     ScrubSettings,
-    TextHashList,
     drop_reason,
     personal_data,
 )
-from corpus_assets.signals import SentenceCut, TextStep, sentences_of
+from corpus_assets.signals import TextStep, sentences_of
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.pieces import count_chars, stripped
 
@@ -72,57 +66,6 @@ SENTENCE = "sentence:"
 
 Cuts = Mapping[str, Sequence[Stretch]]
 """Sorted stretches to cut, by kind."""
-
-
-class CleanTextSettings(Settings):
-    boilerplate: BoilerplateSettings = Field(
-        default=BoilerplateSettings(),
-        description="lines that a site repeats; a recipe that does not name it cuts none where "
-        "`blocks` extracts",
-    )
-    repeated_spans: RepeatedSpanSettings | None = Field(
-        default=None, description="cut passages that occur elsewhere in the snapshot; off"
-    )
-    sentences: tuple[SentenceCut, ...] = Field(
-        default=(),
-        exclude_if=is_absent,
-        description="sentences to cut by the score of a classifier, each classifier once",
-    )
-    scrub: ScrubSettings = ScrubSettings()
-    text_hashes: tuple[TextHashList, ...] = Field(
-        default=(), description="lists of texts that must not be in the corpus, by their hashes"
-    )
-    min_chars: int = Field(default=100, ge=1)
-    min_sentences: int | None = Field(
-        default=None,
-        ge=1,
-        exclude_if=is_absent,
-        description="a final text with fewer sentences is dropped, counted as `c4_sentences` are; "
-        "null: they are not counted",
-    )
-    tiers_by_copies: tuple[Annotated[int, Field(ge=2)], ...] = Field(
-        default=(),
-        description="cluster sizes at which kept documents form groups of their own "
-        "(`high/copies=5`)",
-    )
-
-    @model_validator(mode="after")
-    def _ascending(self) -> "CleanTextSettings":
-        if list(self.tiers_by_copies) != sorted(set(self.tiers_by_copies)):
-            raise ValueError("tiers_by_copies must ascend; write each size once")
-        return self
-
-    @model_validator(mode="after")
-    def _each_classifier_once(self) -> "CleanTextSettings":
-        names = [one.name for one in self.sentences]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"sentences: {twice[0]} is a duplicate; name each classifier once")
-        return self
-
-    def identity(self) -> dict[str, object]:
-        """Without the lists: they are inputs by digest, and where they lie is not identity."""
-        return super().identity() | {"text_hashes": []}
 
 
 @dataclass

@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from corpus_assets.clean import boilerplate as lines
-from corpus_assets.clean.boilerplate import BoilerplateSettings
 from corpus_assets.clean.clean_text import rewritten
 from corpus_assets.clean.fates import (
     FATE_FILES,
@@ -25,6 +24,7 @@ from corpus_assets.clean.fates import (
     text_steps,
 )
 from corpus_assets.clean.planner import CleanPlanner
+from corpus_assets.clean.settings import BoilerplateSettings
 from corpus_assets.core import files
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.lazy_sequence import LazySequence

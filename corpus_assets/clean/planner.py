@@ -3,7 +3,7 @@ ask for scores, verdicts and personal data."""
 
 from typing import Protocol, TypeAlias
 
-from corpus_assets.clean.clean_text import CleanTextSettings
+from corpus_assets.clean.settings import CleanTextSettings
 from corpus_assets.core.planner import Planner
 from corpus_assets.decontam import DecontamRecipe
 from corpus_assets.signals import SignalsRecipe

@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
 from corpus_assets.clean.edits import Stretch
 from corpus_assets.clean.kernels.repeated_spans import (
@@ -29,12 +28,11 @@ from corpus_assets.clean.kernels.repeated_spans import (
     repeated_stretches,
     select_prints,
 )
-from corpus_assets.core.identity import Settings
+from corpus_assets.clean.settings import RepeatedSpanSettings
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.text.characters import char_tables
 from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.pieces import pieces_in_chars
-from corpus_assets.text.words import MAX_NGRAM
 
 VERSION = 3
 
@@ -59,17 +57,6 @@ REPEATED = pa.schema(
 
 REPEATED_PLACES = 2  # make a passage repeated
 _ROWS_PER_BATCH = 1 << 12
-
-
-class RepeatedSpanSettings(Settings):
-    """Which passages count as repeated, and where."""
-
-    domains: tuple[str, ...] = Field(default=("web",), description="whose documents are compared")
-    min_words: int = Field(default=50, ge=8, le=MAX_NGRAM, description="words of a passage")
-
-    @property
-    def print_words(self) -> int:
-        return self.min_words // 2
 
 
 def count_prints(texts: pa.ChunkedArray, settings: RepeatedSpanSettings) -> pa.Table:

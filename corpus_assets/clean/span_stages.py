@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from corpus_assets.clean import repeated_spans as spans
-from corpus_assets.clean.boilerplate import Boilerplate, BoilerplateSettings
+from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import left_by_lines
 from corpus_assets.clean.fates import (
     FATE_FILES,
@@ -22,7 +22,7 @@ from corpus_assets.clean.fates import (
     with_texts,
 )
 from corpus_assets.clean.planner import CleanPlanner
-from corpus_assets.clean.repeated_spans import RepeatedSpanSettings
+from corpus_assets.clean.settings import BoilerplateSettings, RepeatedSpanSettings
 from corpus_assets.core import files
 from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.shuffle import Rows, Shuffle, Tables

@@ -16,7 +16,6 @@ from corpus_assets.clean.clean_text import (
     REPEATED_SPAN,
     SENTENCE,
     TOO_SHORT,
-    CleanTextSettings,
     Cuts,
     clean_documents,
     left_by_lines,
@@ -36,6 +35,7 @@ from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.repeated_spans import find_cuts
 from corpus_assets.clean.rewriting import places_in_extracted
 from corpus_assets.clean.sentence_stage import scored_cuts, sentence_inputs
+from corpus_assets.clean.settings import CleanTextSettings
 from corpus_assets.clean.span_stages import span_inputs
 from corpus_assets.core import files, schemas
 from corpus_assets.core.decisions import Drop, part_decisions

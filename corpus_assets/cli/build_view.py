@@ -104,7 +104,7 @@ def _next_commands(
     recipe = shlex.quote(recipe) + (" --fallbacks" if pipeline.recipe.use_fallbacks else "")
     commands = [
         (f"corpus report {version.name}{at}", "one HTML page with everything above"),
-        (f"corpus verify {version.name}{at}", "re-hash and re-count everything"),
+        (f"catalog verify {version.name}{at}", "re-hash and re-count everything"),
     ]
     if not version.is_empty:
         group = max(version.manifest.groups, key=lambda g: g.tokens)

@@ -265,19 +265,6 @@ def status(home: str | None, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("version")
-@HOME_OPTION
-@JSON_OPTION
-def verify(version: str, home: str | None, as_json: bool) -> None:
-    """Re-hash a version's files and recount its documents."""
-    from catalog.cli.commands import main as catalog_main
-
-    place = Home.resolve(home)
-    urls = ["--catalog-url", place.catalog_url, "--store-url", place.store_url]
-    sys.exit(catalog_main(["verify", version, *urls] + (["--json"] if as_json else [])))
-
-
-@cli.command()
-@click.argument("version")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Output file.")
 @PRICES_OPTION
 @HOME_OPTION

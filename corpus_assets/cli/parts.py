@@ -1,11 +1,15 @@
 """Parts that failed for good: `corpus parts`."""
 
-import json
-from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
-from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
+from catalog.answers import Rows
+from catalog.cli.answers import answers
+from corpus_assets.cli.options import HOME_OPTION
+
+if TYPE_CHECKING:
+    from catalog.db.rows import FailedPartRow
 
 STAGE_OPTION = click.option("--stage", metavar="NAME", help="Only this stage.")
 SNAPSHOT_OPTION = click.option("--snapshot", metavar="NAME", help="Only this snapshot.")
@@ -19,25 +23,27 @@ def parts() -> None:
     """
 
 
+def show_failed(answer: "Rows[FailedPartRow]") -> None:
+    """`corpus parts failed`"""
+    for row in answer.rows:
+        click.echo(f"{row.stage}  {row.label}  {row.tries} tries, {row.failed_at}")
+        click.echo(f"    {row.error}")
+    count = len(answer.rows)
+    click.echo(f"quarantined: {count}" if count else "no part is quarantined")
+
+
 @parts.command()
 @STAGE_OPTION
 @SNAPSHOT_OPTION
 @HOME_OPTION
-@JSON_OPTION
-def failed(stage: str | None, snapshot: str | None, home: str | None, as_json: bool) -> None:
+@answers(view=show_failed)
+def failed(stage: str | None, snapshot: str | None, home: str | None) -> "Rows[FailedPartRow]":
     """List quarantined parts with their errors."""
     from corpus_assets.core.home import Home
     from corpus_assets.session import open_home
 
     _, registry = open_home(Home.resolve(home))
-    found = registry.failed_parts(stage, snapshot)
-    if as_json:
-        click.echo(json.dumps([asdict(row) for row in found]))
-        return
-    for row in found:
-        click.echo(f"{row.stage}  {row.label}  {row.tries} tries, {row.failed_at}")
-        click.echo(f"    {row.error}")
-    click.echo(f"quarantined: {len(found)}" if found else "no part is quarantined")
+    return Rows(registry.failed_parts(stage, snapshot))
 
 
 @parts.command()

@@ -27,5 +27,6 @@ __all__ = [
     "store",
     "store_s3",
     "task",
+    "tiers",
     "urls",
 ]

@@ -6,13 +6,11 @@ came to be are left out, so that equal inputs always meet the same result (ADR 0
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
 
 from catalog.formats.canonical import canonical_json as canonical_json
@@ -122,14 +120,3 @@ _WHOLE, _NESTED = _Rendered(_by_keys), _Rendered(canonical_text)
 def keyed_hash(key: bytes, data: bytes) -> int:
     """Return a 64-bit keyed hash for placement and ordering (BLAKE2b-64, little-endian)."""
     return int.from_bytes(hashlib.blake2b(data, digest_size=8, key=key[:64]).digest(), "little")
-
-
-def keyed_hashes(key: bytes, data: Iterable[bytes]) -> npt.NDArray[np.uint64]:
-    """Return `keyed_hash` of each, about a microsecond each: the keyed state is set up once."""
-    state = hashlib.blake2b(digest_size=8, key=key[:64])
-    digests = bytearray()
-    for each in data:
-        one = state.copy()
-        one.update(each)
-        digests += one.digest()
-    return np.frombuffer(bytes(digests), dtype="<u8").astype(np.uint64)

@@ -4,6 +4,7 @@ So the same items are drawn however documents are cut into parts, a larger sampl
 and an item that is taken down moves no other: it is as if it had never been there.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpus_assets.core.identity import keyed_hash, keyed_hashes
+from corpus_assets.core.identity import keyed_hash
 
 PLACE = "place"
 """Column of tables that were drawn from: where each row stands in the order."""
@@ -67,3 +68,14 @@ def held_out(ordered: Sequence[T], share: float) -> tuple[Sequence[T], Sequence[
     """Divide two items or more into a share to measure on and the rest, neither of them empty."""
     count = min(max(round(share * len(ordered)), 1), len(ordered) - 1)
     return ordered[:count], ordered[count:]
+
+
+def keyed_hashes(key: bytes, data: Iterable[bytes]) -> npt.NDArray[np.uint64]:
+    """Return `keyed_hash` of each, about a microsecond each: the keyed state is set up once."""
+    state = hashlib.blake2b(digest_size=8, key=key[:64])
+    digests = bytearray()
+    for each in data:
+        one = state.copy()
+        one.update(each)
+        digests += one.digest()
+    return np.frombuffer(bytes(digests), dtype="<u8").astype(np.uint64)

@@ -1,5 +1,5 @@
-"""The vocabulary: what a document is at each stage, as the Arrow schemas of the declared tables, and
-what tiers of equal shares are called. No stage's logic lives here.
+"""The vocabulary: what a document is at each stage, as the Arrow schemas of the declared tables.
+No stage's logic lives here.
 
 A part's tables are row-aligned where it says so: row i of `SIGNALS`, `SELECTION` and
 `SIGNATURES` is row i of the same part's `DOCUMENTS`. Row order is (doc_id, offset), so a
@@ -30,9 +30,3 @@ SOURCE_LABELS = lineage_tables.DOCUMENTS.column("labels").name
 PAGE_TYPE = lineage_tables.DOCUMENTS.column("page_type").field
 LABELS = lineage_tables.FINAL_TEXT.column("labels").field
 """Of SELECTION too, where it is null when dropped."""
-
-
-def bucket_names(n: int) -> tuple[str, ...]:
-    """Return the tiers of n buckets, best first: `q20` to `q01`."""
-    width = len(str(n))
-    return tuple(f"q{number:0{width}d}" for number in range(n, 0, -1))

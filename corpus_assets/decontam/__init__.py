@@ -5,22 +5,24 @@ from typing import TYPE_CHECKING
 from catalog.doors import lazy_exports
 
 if TYPE_CHECKING:
-    from corpus_assets.decontam.contamination import (
-        ContaminationSettings,
-        ScanSettings,
-        scan_contamination,
-    )
+    from corpus_assets.decontam.contamination import scan_contamination
     from corpus_assets.decontam.eval_index import (
-        EvalIndexSettings,
         EvalItem,
         build_eval_index,
         items_by_benchmark,
         parse_eval_index,
     )
-    from corpus_assets.decontam.eval_suites import EvalSuite, SuiteFields, eval_records, read_suites
+    from corpus_assets.decontam.eval_suites import eval_records, read_suites
     from corpus_assets.decontam.judgements import record_judgement
     from corpus_assets.decontam.planner import DecontamRecipe
     from corpus_assets.decontam.questions import find_questions
+    from corpus_assets.decontam.settings import (
+        ContaminationSettings,
+        EvalIndexSettings,
+        EvalSuite,
+        ScanSettings,
+        SuiteFields,
+    )
     from corpus_assets.decontam.stage import (
         COMMON_ITEMS,
         CONTAMINATION,

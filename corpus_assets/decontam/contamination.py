@@ -7,21 +7,22 @@ which reads only those rows. So a changed drop threshold recomputes no text.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field
 
-from corpus_assets.core.identity import Settings, is_absent
-from corpus_assets.core.model_choice import Model
 from corpus_assets.core.schemas import HITS
-from corpus_assets.decontam.embedders import STATIC
-from corpus_assets.decontam.eval_index import EvalIndex, EvalIndexSettings
+from corpus_assets.decontam.eval_index import EvalIndex
 from corpus_assets.decontam.kernels.gram_places import item_places
 from corpus_assets.decontam.kernels.near_misses import find_near_misses
-from corpus_assets.decontam.paraphrases import Paraphrases, ParaphraseScan
+from corpus_assets.decontam.paraphrases import Paraphrases
+from corpus_assets.decontam.settings import (
+    CommonSettings,
+    ContaminationSettings,
+    ScanSettings,
+    VerdictSettings,
+)
 from corpus_assets.decontam.text_places import Ints, in_chars
 from corpus_assets.decontam.verdicts import (
     CODE,
@@ -29,9 +30,6 @@ from corpus_assets.decontam.verdicts import (
     REASON,
     TEXT,
     VERDICTS,
-    CommonSettings,
-    ParaphraseVerdict,
-    VerdictSettings,
     merged,
     verdicts,
 )
@@ -57,87 +55,8 @@ _ROWS_PER_BATCH = 1 << 16
 _GAP_WORDS = 3  # stretches of an item that are no farther apart are one place
 
 
-REPORT_SHARE = 0.3  # of an item's n-grams: from there on a document has a row
 SEED_WORDS = 5  # in a row, which an edit must have left alone
 MIN_EDITED_WORDS = 13  # a shorter item is not looked for in edited form
-
-
-class ScanSettings(Settings):
-    """What `scan_contamination` reads."""
-
-    report_share: float = REPORT_SHARE
-    near_misses: float | None = 0.7
-    code_domains: tuple[str, ...] | None = None
-    paraphrases: ParaphraseScan | None = Field(default=None, exclude_if=is_absent)
-
-
-class ParaphraseSettings(ParaphraseVerdict):
-    """Items said in other words: by a model of vectors, and by words that must be there."""
-
-    model: Model = Field(description="the model, a folder")
-    engine: str = Field(default=STATIC, description="a plug-in that runs such models")
-
-
-class ContaminationSettings(EvalIndexSettings, VerdictSettings, CommonSettings):
-    """All of it, as a recipe writes it; each step is given its own part."""
-
-    drop_share: float = Field(
-        default=0.8,
-        ge=REPORT_SHARE,
-        le=1,
-        description="share of an item's n-grams that is contamination",
-    )
-    near_misses: float | None = Field(
-        default=0.7,
-        gt=0,
-        le=1,
-        description="how alike a lightly edited item is that is listed (1 - words put in, left out or "
-        "replaced / words of the item); null: none is looked for",
-    )
-    code_domains: tuple[str, ...] | None = Field(
-        default=None, description="domains searched for the code of suites; null: all"
-    )
-    paraphrases: ParaphraseSettings | None = Field(
-        default=None,
-        exclude_if=is_absent,
-        description="items said in other words, for review; null: not looked for",
-    )
-
-    def identity(self) -> dict[str, Any]:
-        body = super().identity()
-        if self.paraphrases is not None:
-            body["paraphrases"]["model"] = self.paraphrases.model.identity()
-        return body
-
-    @property
-    def index(self) -> EvalIndexSettings:
-        """The part that belongs to the fingerprint of the index."""
-        return EvalIndexSettings(ngram=self.ngram, min_words=self.min_words)
-
-    @property
-    def scan(self) -> ScanSettings:
-        """The part that belongs to the fingerprint of `scan_contamination`."""
-        said = self.paraphrases
-        return ScanSettings(
-            near_misses=self.near_misses,
-            code_domains=self.code_domains,
-            paraphrases=ParaphraseScan(engine=said.engine) if said is not None else None,
-        )
-
-    @property
-    def verdict(self) -> VerdictSettings:
-        """The part that belongs to the fingerprint of `verdicts`."""
-        body = {name: getattr(self, name) for name in VerdictSettings.model_fields}
-        if (said := self.paraphrases) is not None:
-            body["paraphrases"] = ParaphraseVerdict(
-                min_similarity=said.min_similarity, action=said.action
-            )
-        return VerdictSettings(**body)
-
-    @property
-    def common(self) -> CommonSettings:
-        """The part that belongs to the calibration of common items."""
-        return CommonSettings(common_documents=self.common_documents)
 
 
 @dataclass

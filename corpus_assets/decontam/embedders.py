@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 
 from catalog.figures import counted
 from corpus_assets.core.errors import ModelError
+from corpus_assets.decontam.settings import STATIC
 
 PLUG_INS = "corpus_assets.text_embedders"
 MATRICES = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
@@ -26,8 +27,6 @@ FINE, LENGTH = 1 << 20, 1 << 14  # steps of a row's largest number; of a vector 
 DECIMALS = 4
 
 Vectors = npt.NDArray[np.int16]
-
-STATIC = "static"  # the engine that is here
 
 
 class TextEmbedder(Protocol):

@@ -22,18 +22,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field, model_validator
 
 from corpus_assets.core.errors import RecipeError, SourceError
-from corpus_assets.core.identity import Settings, canonical_json
+from corpus_assets.core.identity import canonical_json
 from corpus_assets.decontam.code_index import CodeIndex, build_code_indexes
 from corpus_assets.decontam.eval_suites import EvalItem, read_items, read_suites
 from corpus_assets.decontam.kernels.near_misses import Seeds, build_seeds, word_hashes
 from corpus_assets.decontam.questions import find_questions
+from corpus_assets.decontam.settings import EvalIndexSettings
 from corpus_assets.text.characters import OWN_WORD, char_tables, nfkc
 from corpus_assets.text.codepoints import code_points, text_buffers
 from corpus_assets.text.ngrams import Grams, Lookup, build_lookup, ngram_hashes
-from corpus_assets.text.words import MAX_NGRAM, spell_words
+from corpus_assets.text.words import spell_words
 
 __all__ = [
     "VERSION",
@@ -76,19 +76,6 @@ EVAL_INDEX = pa.schema([("forms", pa.large_list(FORM)), ("grams", pa.large_list(
 CODE_NGRAM = 20  # tokens; a shorter piece of code is not searched for
 MAX_ASKED = 2  # items of a benchmark that may ask the same with other choices
 LONG_QUESTION = 2  # n-grams: so many words are nobody's turn of phrase, whoever else asks them
-
-
-class EvalIndexSettings(Settings):
-    """How items are cut into n-grams."""
-
-    ngram: int = Field(default=13, ge=1, le=MAX_NGRAM)
-    min_words: int = Field(default=8, ge=1)
-
-    @model_validator(mode="after")
-    def _min_words_fit(self) -> "EvalIndexSettings":
-        if self.min_words > self.ngram:
-            raise ValueError("min_words must not be above ngram: no item could be indexed whole")
-        return self
 
 
 @dataclass(frozen=True)

@@ -11,93 +11,16 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import Field, field_validator, model_validator
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.core.identity import Settings
-from corpus_assets.decontam.source_exclusions import ExclusionSettings
+from corpus_assets.decontam.settings import EvalSuite
 
 BUFFER_BYTES = 1 << 16
 MAX_LINE_BYTES = 1 << 28
-
-
-class SuiteFields(Settings):
-    """Names of a record's fields; a dot enters a nested object (`question.stem`)."""
-
-    id: str | None = Field(default="id", description="text or number; null: the record's number")
-    benchmark: str | None = Field(
-        default="benchmark", description="not needed where the suite names its benchmark"
-    )
-    question: tuple[str, ...] = Field(
-        default=("text",), min_length=1, description="what is searched for, joined in this order"
-    )
-    choices: str | None = Field(
-        default=None,
-        description="a list, or an object with a list in `text`; searched for with a question "
-        "that alone is too short, or that other items of the benchmark ask as well",
-    )
-    answer: str | None = Field(default="answer", description="kept for people, never searched for")
-    code: tuple[str, ...] = Field(
-        default=(), description="source code, joined in this order; suites of the kind `code`"
-    )
-
-    @field_validator("question", "code", mode="before")
-    @classmethod
-    def _one_or_many(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
-
-
-class EvalSuite(Settings):
-    """One benchmark, or several of one form."""
-
-    files: tuple[str, ...] = Field(
-        min_length=1, description="paths or patterns: .jsonl, .jsonl.gz, .jsonl.zst, .parquet"
-    )
-    benchmark: str | None = Field(
-        default=None, min_length=1, description="its name; null: each record names its own"
-    )
-    kind: Literal["text", "code"] = Field(
-        default="text",
-        description="`code`: the fields in `fields.code` are searched for with identifiers "
-        "renamed alike, beside the words of the question",
-    )
-    language: str = Field(default="python", description="of the code: says how its comments begin")
-    fields: SuiteFields = SuiteFields()
-    exclude: ExclusionSettings = Field(
-        default=ExclusionSettings(), description="places known to hold the benchmark"
-    )
-    split: Literal["test", "train"] = Field(
-        default="test",
-        exclude_if=lambda split: split == "test",
-        description="`train`: documents with its items are kept, in groups of their own that "
-        "phases leave out by `held_back: 0`; `contamination.action` is for `test`",
-    )
-
-    @field_validator("files", mode="before")
-    @classmethod
-    def _one_or_many(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
-
-    @model_validator(mode="after")
-    def _code_is_named(self) -> "EvalSuite":
-        if (self.kind == "code") != bool(self.fields.code):
-            raise ValueError(
-                "a suite of the kind `code` says in `fields.code` which fields hold code, and "
-                "only such a suite does"
-            )
-        if self.split == "train" and self.benchmark is None:
-            raise ValueError("a suite with `split: train` names its `benchmark`, apart from tests")
-        return self
-
-    def identity(self) -> dict[str, Any]:
-        """All but where the files lie: their digests are inputs."""
-        body = super().identity()
-        body["files"] = len(self.files)
-        return body
 
 
 @dataclass(frozen=True)

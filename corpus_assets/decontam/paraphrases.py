@@ -23,11 +23,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field
 
-from corpus_assets.core.identity import Settings
-from corpus_assets.decontam.embedders import STATIC, TextEmbedder, Vectors, similarity, unit_vectors
+from corpus_assets.decontam.embedders import TextEmbedder, Vectors, similarity, unit_vectors
 from corpus_assets.decontam.eval_index import EvalIndex
+from corpus_assets.decontam.settings import ParaphraseScan
 from corpus_assets.text.characters import OWN_WORD, char_tables, nfkc
 from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.unicode import sentence_terminals
@@ -35,32 +34,10 @@ from corpus_assets.text.words import spell_words
 
 Ints = npt.NDArray[np.int64]
 
-REPORT_SIMILARITY = 0.6  # embedding similarity at which a match is listed
 STEM_CHARS = 4  # by which words are compared, so that inflections are one; numbers are whole
 MAX_SENTENCE_CHARS = 1_000  # a longer stretch without an end is cut at white space
 COMMON_SHARE, COMMON_ITEMS = 16, 2  # a word of more than one in so many items, and of so many
 BLOCKS = (1 << 10, 1 << 12, 1 << 15)  # characters looked at together, for items of half of them
-
-
-class ParaphraseScan(Settings):
-    """What the search for paraphrases reads."""
-
-    engine: str = Field(default=STATIC, description="a plug-in that runs such models")
-    report_similarity: float = Field(
-        default=REPORT_SIMILARITY,
-        gt=0,
-        le=1,
-        description="embedding similarity at which a match is listed",
-    )
-    min_shared: float = Field(
-        default=0.5,
-        gt=0,
-        le=1,
-        description="share of the item's words, by their weight, that the passage must have",
-    )
-    min_words: int = Field(
-        default=5, ge=3, description="an item with fewer content words is not looked for"
-    )
 
 
 class Paraphrase(NamedTuple):

@@ -3,8 +3,7 @@
 from typing import Protocol, TypeAlias
 
 from corpus_assets.core.planner import AnyRecipe, Planner
-from corpus_assets.decontam.contamination import ContaminationSettings
-from corpus_assets.decontam.eval_suites import EvalSuite
+from corpus_assets.decontam.settings import ContaminationSettings, EvalSuite
 
 
 class DecontamRecipe(AnyRecipe, Protocol):

@@ -9,63 +9,11 @@ import re
 from collections.abc import Mapping
 
 import pyarrow as pa
-from pydantic import Field, field_validator
 
-from corpus_assets.core.errors import RecipeError
-from corpus_assets.core.identity import Settings
-from corpus_assets.core.urls import Blocklist, address_of
+from corpus_assets.core.urls import Blocklist
+from corpus_assets.decontam.settings import ExclusionSettings, is_host, prefix_key
 
 REASON = "holds_benchmark"
-
-REPOSITORY = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
-
-
-class ExclusionSettings(Settings):
-    """Addresses and repositories."""
-
-    addresses: tuple[str, ...] = Field(
-        default=(),
-        description="hosts with all their subdomains, and begins of URLs in whole path segments: "
-        "`example.org/data` leaves `/database` alone",
-    )
-    repositories: tuple[str, ...] = Field(
-        default=(),
-        description="`owner/name` of a repository, found as two path segments of an address or "
-        "of a source file's key, on any host, in any case",
-    )
-
-    @field_validator("addresses")
-    @classmethod
-    def _are_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for entry in value:
-            if _is_host(entry):
-                try:
-                    Blocklist([entry])
-                except RecipeError as error:
-                    raise ValueError(str(error)) from error
-            elif _prefix_key(entry) is None:
-                raise ValueError(f"{entry!r} is not a URL; write it like example.org/data")
-        return value
-
-    @field_validator("repositories")
-    @classmethod
-    def _are_repositories(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            if not REPOSITORY.fullmatch(name):
-                raise ValueError(f"{name!r} is not a repository; write it like owner/name")
-        return value
-
-    def __bool__(self) -> bool:
-        return bool(self.addresses or self.repositories)
-
-
-def _is_host(entry: str) -> bool:
-    return "/" not in entry
-
-
-def _prefix_key(prefix: str) -> str | None:
-    address = address_of(prefix if "://" in prefix else f"http://{prefix}")
-    return None if address is None else address.key.rstrip("/")
 
 
 class Exclusions:
@@ -75,11 +23,11 @@ class Exclusions:
         self._places = [
             (
                 name,
-                Blocklist(entry for entry in settings.addresses if _is_host(entry)),
+                Blocklist(entry for entry in settings.addresses if is_host(entry)),
                 tuple(
-                    (_prefix_key(entry) or "", entry)
+                    (prefix_key(entry) or "", entry)
                     for entry in settings.addresses
-                    if not _is_host(entry)
+                    if not is_host(entry)
                 ),
                 tuple((f"/{repo.lower()}/", repo) for repo in settings.repositories),
             )

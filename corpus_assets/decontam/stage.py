@@ -27,28 +27,34 @@ from corpus_assets.core.store import Output
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
 from corpus_assets.decontam import contamination, eval_index, judgements, source_exclusions
 from corpus_assets.decontam import verdicts as verdict_rules
-from corpus_assets.decontam.contamination import REASON, ScanSettings, scan_contamination
+from corpus_assets.decontam.contamination import REASON, scan_contamination
 from corpus_assets.decontam.embedders import load_embedder
 from corpus_assets.decontam.eval_index import (
     EvalIndex,
-    EvalIndexSettings,
     build_eval_index,
     load_eval_index,
     parse_eval_index,
 )
-from corpus_assets.decontam.eval_suites import EvalSuite, read_suites
+from corpus_assets.decontam.eval_suites import read_suites
 from corpus_assets.decontam.judgements import as_table, of_table, read_judgements
-from corpus_assets.decontam.paraphrases import Paraphrases, ParaphraseScan
+from corpus_assets.decontam.paraphrases import Paraphrases
 from corpus_assets.decontam.planner import DecontamPlanner
-from corpus_assets.decontam.source_exclusions import Exclusions, ExclusionSettings
+from corpus_assets.decontam.settings import (
+    CommonSettings,
+    EvalIndexSettings,
+    EvalSuite,
+    ExclusionSettings,
+    ParaphraseScan,
+    ScanSettings,
+    VerdictSettings,
+)
+from corpus_assets.decontam.source_exclusions import Exclusions
 from corpus_assets.decontam.verdicts import (
     CUT,
     HELD_BACK,
     NEAR_REASON,
     PARAPHRASE_REASON,
-    CommonSettings,
     Span,
-    VerdictSettings,
     count_items,
     cuts,
     dropped,

@@ -7,17 +7,14 @@ documents, so it is a calibration: resolved once and pinned in the lock.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
-from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.schemas import BENCHMARK_HITS, DOC_ID
 from corpus_assets.decontam.judgements import Judgements
-from corpus_assets.decontam.paraphrases import REPORT_SIMILARITY
+from corpus_assets.decontam.settings import ParaphraseVerdict, VerdictSettings
 
 VERSION = 1
 
@@ -50,65 +47,6 @@ COMMON_ITEMS = pa.schema(
 
 Span = tuple[int, int]
 Items = frozenset[tuple[str, str]]
-
-
-class ParaphraseVerdict(Settings):
-    """What follows from passages that say the same as an item in other words."""
-
-    min_similarity: float = Field(
-        default=0.75,
-        ge=REPORT_SIMILARITY,
-        le=1,
-        description="embedding similarity that makes a near miss",
-    )
-    action: Literal["review", "drop", "cut"] = Field(
-        default="review",
-        description="action for paraphrases without a judgement: list them, or as for "
-        "`contamination.action`",
-    )
-
-
-class VerdictSettings(Settings):
-    """What `verdicts` reads."""
-
-    drop_share: float = Field(
-        default=0.8, gt=0, le=1, description="share of an item's n-grams that is contamination"
-    )
-    action: Literal["drop", "cut"] = Field(
-        default="drop",
-        description="`drop` the document, or `cut` the item out of its text; a text that is then "
-        "too short is dropped anyway",
-    )
-    near_miss: Literal["review", "drop", "cut"] = Field(
-        default="review",
-        description="action for partial quotations and edited copies without a judgement: list them, "
-        "or as for `action`",
-    )
-    judgements: tuple[str, ...] = Field(
-        default=(),
-        description="files with judgements of near misses (`corpus contamination judge`); "
-        "a judgement overrides `near_miss`",
-    )
-    paraphrases: ParaphraseVerdict | None = Field(default=None, exclude_if=is_absent)
-
-    def identity(self) -> dict[str, Any]:
-        """Leave out where judgements lie, which count as an input, and what is as it always was."""
-        body = super().identity()
-        del body["judgements"]
-        if self.near_miss == "review":
-            del body["near_miss"]
-        return body
-
-
-class CommonSettings(Settings):
-    """What makes an item a common phrase rather than a leak."""
-
-    common_documents: int | None = Field(
-        default=100,
-        ge=1,
-        description="an item found in more different texts of the calibration snapshots is "
-        "common: listed, and no reason to drop; null: none is",
-    )
 
 
 def judge(

@@ -185,18 +185,18 @@ def file_request(
         )
     except CatalogError as error:
         raise dg.Failure(str(error), allow_retries=False) from None
-    filed = answer["request"]
+    filed = answer.request
     if filed is not None:
-        context.instance.add_run_tags(context.run_id, takedown_tags([filed["id"]]))
+        context.instance.add_run_tags(context.run_id, takedown_tags([filed.id]))
     context.add_output_metadata(
         {
-            "outcome": answer["outcome"],
-            "request": "none: this was a dry run" if filed is None else takedown_link(filed["id"]),
-            "documents": answer["documents"],
-            "standing_order": answer["standing"],
-            "asks_for_however_much": answer["needs_yes"] or "no",
-            "versions": [each["version"] for each in answer["versions"]],
-            "hosts": [each["host"] for each in answer["hosts"]],
+            "outcome": answer.outcome,
+            "request": "none: this was a dry run" if filed is None else takedown_link(filed.id),
+            "documents": answer.documents,
+            "standing_order": answer.standing,
+            "asks_for_however_much": answer.needs_yes or "no",
+            "versions": [each.version for each in answer.versions],
+            "hosts": [each.host for each in answer.hosts],
         }
     )
 

@@ -7,7 +7,7 @@ from catalog.doors import lazy_exports
 if TYPE_CHECKING:
     from corpus_assets.ingest.crawl import CrawlPlace, CrawlSettings, choose_files
     from corpus_assets.ingest.document_names import text_id_of
-    from corpus_assets.ingest.documents import SUPPRESSED, IngestSettings
+    from corpus_assets.ingest.documents import SUPPRESSED
     from corpus_assets.ingest.entry import SourceEntry
     from corpus_assets.ingest.extractors import make_engine
     from corpus_assets.ingest.fetch import download, shown_url
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from corpus_assets.ingest.locations import Locations, is_demo
     from corpus_assets.ingest.originals import read_original
     from corpus_assets.ingest.purge import DOCUMENT_KEYS, RECORD_KEYS, covered_keys, covered_records
+    from corpus_assets.ingest.settings import IngestSettings
     from corpus_assets.ingest.site_pins import with_site_files
     from corpus_assets.ingest.snapshot_listing import (
         OpenPlace,

@@ -20,14 +20,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pydantic import Field
 
-from corpus_assets.core.identity import Settings
 from corpus_assets.core.schemas import DOCUMENTS, PAGE_TYPE, RECORDS, SOURCE_LABELS
 from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest.document_names import Names, make_text_id, names_of
 from corpus_assets.ingest.extract import (
-    ExtractionSettings,
     Extractor,
     PageResult,
     find_page_date,
@@ -38,7 +35,6 @@ from corpus_assets.ingest.gates import (
     NOTHING_SAID,
     UNKNOWN_LICENCE,
     CodeSettings,
-    GateSettings,
     LanguageGate,
     Preference,
     Statement,
@@ -54,7 +50,8 @@ from corpus_assets.ingest.gates import (
 )
 from corpus_assets.ingest.kernels.landmarks import Landmarks, find_landmarks
 from corpus_assets.ingest.records import RawRecord, Refusal, SourceFile
-from corpus_assets.ingest.source import SourceSpec
+from corpus_assets.ingest.settings import IngestSettings
+from corpus_assets.ingest.source import FieldNames, SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.text.sketch import sketch_texts
 from pageblocks import PageText, normalise, page_language, page_title
@@ -71,20 +68,6 @@ VERSION = 7
 PROGRESS_EVERY = 50
 WAITING_RECORDS = 64
 WAITING_BYTES = 1_000_000
-
-
-class IngestSettings(Settings):
-    """What is let in, and how text is taken from it."""
-
-    gates: GateSettings = Field(default_factory=GateSettings)
-    extraction: ExtractionSettings = ExtractionSettings()
-
-    def identity(self) -> dict[str, Any]:
-        """Return what can change a byte: not where a model lies."""
-        body = super().identity()
-        if self.extraction.model is not None:
-            body["extraction"]["model"] = self.extraction.model.identity()
-        return body
 
 
 SUPPRESSED = "suppressed"
@@ -306,7 +289,7 @@ class _Ingest:
         documents = DOCUMENTS
         if self._notes_type:
             documents = documents.append(PAGE_TYPE)
-        labels = self._spec.fields.label_type()
+        labels = _label_type(self._spec.fields)
         if labels is not None:
             documents = documents.append(pa.field(SOURCE_LABELS, labels))
         return _table(self._records, RECORDS), _table(self._documents, documents)
@@ -417,3 +400,10 @@ def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
         return row["doc_id"], row["offset"]
 
     return pa.Table.from_pylist(sorted(rows, key=place), schema=schema)
+
+
+def _label_type(fields: FieldNames) -> pa.DataType | None:
+    """The type of the column `labels` of a source's documents; None where it gives none."""
+    kinds: dict[str, pa.DataType] = dict.fromkeys(fields.labels, pa.string())
+    kinds |= dict.fromkeys(fields.scores, pa.float64())
+    return pa.struct(sorted(kinds.items())) if kinds else None

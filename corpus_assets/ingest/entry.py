@@ -1,13 +1,12 @@
 """What a recipe says of one source: how it is read, where its snapshots are, how they come here."""
 
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
 from catalog.formats.names import check_name
 from corpus_assets.core.identity import Name, is_absent
-from corpus_assets.core.planner import AnyRecipe
 from corpus_assets.ingest.crawl import CrawlSettings
 from corpus_assets.ingest.formats import FORMATS
 from corpus_assets.ingest.source import SourceSpec
@@ -110,9 +109,3 @@ class SourceEntry(SourceSpec):
         if self.crawl is not None:
             body["crawl"] = self.crawl.identity()
         return body
-
-
-class SourcedRecipe(AnyRecipe, Protocol):
-    """A recipe, as far as its sources are asked for."""
-
-    def source_of(self, snapshot: str) -> SourceEntry: ...

@@ -5,14 +5,20 @@ from typing import Protocol
 
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.packs import StageResults
-from corpus_assets.core.planner import Planner
+from corpus_assets.core.planner import AnyRecipe, Planner
 from corpus_assets.core.store import Result
-from corpus_assets.ingest.documents import IngestSettings
-from corpus_assets.ingest.entry import SourcedRecipe
+from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.gates import Categories
 from corpus_assets.ingest.locations import Locations
+from corpus_assets.ingest.settings import IngestSettings
 from corpus_assets.ingest.snapshots import SnapshotFiles
 from corpus_assets.ingest.suppressions import Suppressions
+
+
+class SourcedRecipe(AnyRecipe, Protocol):
+    """A recipe, as far as its sources are asked for."""
+
+    def source_of(self, snapshot: str) -> SourceEntry: ...
 
 
 class IngestRecipe(SourcedRecipe, Protocol):

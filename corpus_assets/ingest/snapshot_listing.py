@@ -20,11 +20,12 @@ from corpus_assets.ingest.crawl import (
     pin_indexes,
     robots_path,
 )
-from corpus_assets.ingest.entry import SourcedRecipe, SourceEntry
+from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.fetch import FetchSettings, Reach, is_remote
 from corpus_assets.ingest.formats import format_of
 from corpus_assets.ingest.listing import find_files, list_files, list_names
 from corpus_assets.ingest.locations import DEMO, Locations
+from corpus_assets.ingest.planner import SourcedRecipe
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets.ingest.remote_listing import list_remote
 from corpus_assets.ingest.snapshots import SnapshotFiles, load_snapshot_files

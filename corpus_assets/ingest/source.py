@@ -2,7 +2,6 @@
 
 from typing import Annotated, Literal
 
-import pyarrow as pa
 from pydantic import Field, StringConstraints
 
 from corpus_assets.core.identity import Name, Settings, is_absent
@@ -41,12 +40,6 @@ class FieldNames(Settings):
         exclude_if=is_absent,
         description="the same for numbers: name of the signal -> column",
     )
-
-    def label_type(self) -> pa.DataType | None:
-        """Return the type of the column `labels` of its documents; None where it gives none."""
-        kinds: dict[str, pa.DataType] = dict.fromkeys(self.labels, pa.string())
-        kinds |= dict.fromkeys(self.scores, pa.float64())
-        return pa.struct(sorted(kinds.items())) if kinds else None
 
     def columns(self) -> tuple[str, ...]:
         """All columns that are named, each once."""

@@ -26,7 +26,7 @@ from corpus_assets.core.task import (
 )
 from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest import documents
-from corpus_assets.ingest.documents import SUPPRESSED, IngestSettings, ingest_part
+from corpus_assets.ingest.documents import SUPPRESSED, ingest_part
 from corpus_assets.ingest.extract import extractor_version
 from corpus_assets.ingest.gates import OPTED_OUT, TRAINING_DISALLOWED, sample_counts
 from corpus_assets.ingest.list_stages import category_files, list_inputs, url_lists
@@ -43,6 +43,7 @@ from corpus_assets.ingest.part_results import (
 from corpus_assets.ingest.planner import IngestPlanner
 from corpus_assets.ingest.purge import purge_part
 from corpus_assets.ingest.records import SourceFile
+from corpus_assets.ingest.settings import IngestSettings
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.source_reading import (
     forget_source,

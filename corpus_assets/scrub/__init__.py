@@ -5,17 +5,16 @@ from typing import TYPE_CHECKING
 from catalog.doors import lazy_exports
 
 if TYPE_CHECKING:
+    from corpus_assets.scrub.findings import Finding, find_by_rules
     from corpus_assets.scrub.planner import ScrubRecipe
     from corpus_assets.scrub.recognizers import Recognizer
     from corpus_assets.scrub.settings import (
         DROP,
         KINDS,
         TOO_MUCH,
-        Finding,
         ScrubSettings,
         TextHashList,
         drop_reason,
-        find_by_rules,
     )
     from corpus_assets.scrub.text_hashes import (
         LISTED,

@@ -23,23 +23,8 @@ from corpus_assets.scrub.kernels.triggers import (
     marks_of,
 )
 from corpus_assets.scrub.rule import Rule
+from corpus_assets.scrub.settings import KINDS, REGIONS
 from corpus_assets.text.split import Bytes, Ints
-
-KINDS = (
-    "private_key",
-    "api_key",
-    "secret",
-    "email",
-    "iban",
-    "credit_card",
-    "national_id",
-    "ip",
-    "phone",
-)
-"""The kinds that rules know. Where findings overlap, the kind that stands first here wins."""
-
-REGIONS = ("US",)
-"""Regions whose telephone numbers need no sign that they are some, where nothing else is said."""
 
 RULES: tuple[Rule, ...] = (
     *keys.RULES,

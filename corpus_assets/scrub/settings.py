@@ -1,23 +1,32 @@
-"""Personal data out of text: what a recipe does about each kind, and what is found.
+"""Personal data out of text: what a recipe does about each kind.
 
 The rules are in `corpus_assets.scrub`; names of people and other things that no rule can describe
 come from recognizers that a recipe names. What is found is replaced, drops the document or is
 left alone, by kind and by the domain of the text. Values are never recorded, only counts.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from corpus_assets.core.identity import Settings
-from corpus_assets.scrub.find import KINDS as KINDS
-from corpus_assets.scrub.find import REGIONS, find_in_batch, strongest
-from corpus_assets.scrub.phones import is_region, regions_of
-from corpus_assets.text.pieces import pieces_in_chars
-from corpus_assets.text.split import Bytes, Ints
+
+KINDS = (
+    "private_key",
+    "api_key",
+    "secret",
+    "email",
+    "iban",
+    "credit_card",
+    "national_id",
+    "ip",
+    "phone",
+)
+"""The kinds that rules know. Where findings overlap, the kind that stands first here wins."""
+
+
+REGIONS = ("US",)
+"""Regions whose telephone numbers need no sign that they are some, where nothing else is said."""
 
 
 def _known(kind: str) -> str:
@@ -101,7 +110,7 @@ class ScrubSettings(Settings):
     @model_validator(mode="after")
     def _names_are_known(self) -> "ScrubSettings":
         for region in self.phone_regions:
-            if not is_region(region):
+            if not _is_region(region):
                 raise ValueError(
                     f"phone_regions: {region!r} is not a country; write `US`, `DE`, ..."
                 )
@@ -126,65 +135,21 @@ class ScrubSettings(Settings):
 
     def regions(self, language: str | None) -> tuple[str, ...]:
         """Where telephone numbers of a text may be from without a sign of it."""
+        from corpus_assets.scrub.phones import regions_of  # loads all numbering plans
+
         return tuple(sorted({*self.phone_regions, *regions_of(language)}))
 
     def placeholder(self, kind: str) -> str:
         return self.placeholders.get(kind, f"<{kind}>")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Characters [start, end) of a text are personal data of a kind."""
+def _is_region(region: str) -> bool:
+    if region in REGIONS:
+        return True
+    from corpus_assets.scrub.phones import is_region  # loads all numbering plans
 
-    start: int
-    end: int
-    kind: str
+    return is_region(region)
 
 
 def drop_reason(kind: str) -> str:
     return f"holds_{kind}"
-
-
-def find_by_rules(
-    data: Bytes, offsets: Ints, kinds: frozenset[str], regions: tuple[str, ...]
-) -> dict[int, list[Finding]]:
-    """Return findings of each document of a batch that has any, in characters of it."""
-    found = find_in_batch(data, offsets, kinds, regions)
-    if not found:
-        return {}
-    counts = np.zeros(len(offsets) - 1, dtype=np.int64)
-    for document, spans in found.items():
-        counts[document] = len(spans)
-    rows = np.concatenate(([0], np.cumsum(counts)))
-    pieces = np.array(
-        [
-            (offsets[document] + start, offsets[document] + end)
-            for document in sorted(found)
-            for start, end, _ in found[document]
-        ],
-        dtype=np.int64,
-    )
-    places = iter(pieces_in_chars(data, offsets, pieces, rows).tolist())
-    return {
-        document: [_finding(next(places), kind) for _, _, kind in found[document]]
-        for document in sorted(found)
-    }
-
-
-def _finding(place: Sequence[int], kind: str) -> Finding:
-    return Finding(place[0], place[1], kind)
-
-
-def with_recognized(
-    findings: Mapping[int, list[Finding]], recognized: Sequence[Sequence[Finding]]
-) -> dict[int, list[Finding]]:
-    """Return findings of rules, and of recognizers where they overlap none of those."""
-    out = dict(findings)
-    for document, others in enumerate(recognized):
-        if others:
-            groups = [
-                [(one.start, one.end, one.kind) for one in group]
-                for group in (findings.get(document, []), others)
-            ]
-            out[document] = [Finding(*found) for found in strongest(groups)]
-    return out

@@ -12,15 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from corpus_assets.core.task import TaskContext
+from corpus_assets.scrub.findings import Finding, find_by_rules, with_recognized
 from corpus_assets.scrub.planner import ScrubPlanner
 from corpus_assets.scrub.recognizers import Recognizer, load_recognizer, recognize
-from corpus_assets.scrub.settings import (
-    Finding,
-    RecognizerSettings,
-    ScrubSettings,
-    find_by_rules,
-    with_recognized,
-)
+from corpus_assets.scrub.settings import RecognizerSettings, ScrubSettings
 from corpus_assets.text.batch import TextBatch
 
 VERSION = 7

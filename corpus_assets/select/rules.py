@@ -15,7 +15,7 @@ from pydantic import (
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings, is_absent
-from corpus_assets.core.schemas import bucket_names
+from corpus_assets.core.tiers import bucket_names
 
 ANY = "*"
 SINGLE_TIER = "all"  # of everything, where a recipe has no tiers

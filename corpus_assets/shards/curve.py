@@ -18,7 +18,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from corpus_assets.core.identity import Settings
-from corpus_assets.core.schemas import bucket_names
+from corpus_assets.core.tiers import bucket_names
 
 STEEPEST = 2.0  # of p, and of l
 DIGITS = 6

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpus_assets.core.errors import ShardError
-from corpus_assets.core.identity import keyed_hashes
+from corpus_assets.core.sample import keyed_hashes
 from corpus_assets.core.schemas import DOC_ID, SPANS
 from corpus_assets.shards.kernels.packing import copy_pieces, lay_best_fit, lay_end_to_end
 from corpus_assets.shards.settings import PackSettings

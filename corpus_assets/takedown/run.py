@@ -433,8 +433,8 @@ class Takedowns:
         removed = {bytes.fromhex(doc_id) for doc_id in doc_ids}
         left = documents_left(self.registry, CatalogStore(self.home.store_url), removed)
         if left:
-            versions = ", ".join(sorted({row["version"] for row in left}))
-            found = sorted({row["doc_id"] for row in left})
+            versions = ", ".join(sorted({row.version for row in left}))
+            found = sorted({row.doc_id for row in left})
             raise CorpusError(
                 f"{counted(len(found), 'removed document')} still in {versions}: {', '.join(found[:MAX_NAMED])}. Nothing was certified and the "
                 "requests stay open: request them by --doc-id as well, and run again"

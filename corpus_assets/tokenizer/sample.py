@@ -13,18 +13,17 @@ files, and the sample's size is bounded in all domains alike.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 
-from corpus_assets.core.identity import Settings
 from corpus_assets.core.sample import CIRCLE, Sample
+from corpus_assets.tokenizer.settings import TokenizerSample
 
 PLACES = 1 << 20
 """Places on the line: the ends are exact to a millionth of a domain."""
@@ -37,48 +36,7 @@ HELD_OUT_CHARS = 5_000_000  # to measure on at most, from all domains together
 
 AMOUNTS = pa.schema([("place", pa.int32()), ("documents", pa.int64()), ("chars", pa.int64())])
 
-Share = Annotated[float, Field(ge=0, le=1)]
 Ints = npt.NDArray[np.int64]
-
-
-class TokenizerSample(Settings):
-    """Documents the tokenizer is trained on, drawn by keyed hash of their id."""
-
-    language_shares: dict[str, Share] = Field(
-        default={}, description="share of documents by language; 1 else"
-    )
-    languages: tuple[str, ...] | None = None
-    proportions: Literal["mixture", "corpus"] | dict[str, Annotated[float, Field(ge=0)]] = Field(
-        default="mixture",
-        description="how `max_chars` is divided among domains: as `mixture.domains` says, as they "
-        "have characters (`corpus`), or by numbers of its own. A domain that has less gives all "
-        "it has, and what it leaves goes to the others",
-    )
-    max_chars: int = Field(
-        default=200_000_000, ge=1, description="characters to train on, from all domains together"
-    )
-
-    def weights(self, mixture: Mapping[str, float]) -> dict[str, float]:
-        """Return the proportions of domains; empty: as they have characters."""
-        if isinstance(self.proportions, dict):
-            return self.proportions
-        return dict(mixture) if self.proportions == "mixture" else {}
-
-    def check_domains(self, domains: Set[str]) -> None:
-        """Refuse names of domains that no source has, and proportions that leave one out."""
-        own = self.weights({})
-        unknown = sorted(set(own) - domains)
-        if unknown:
-            raise ValueError(
-                f"tokenizer.sample.proportions.{unknown[0]}: no source has this domain; "
-                f"known: {', '.join(sorted(domains))}"
-            )
-        missing = sorted(domains - set(own)) if own else []
-        if missing:
-            raise ValueError(
-                f"tokenizer.sample.proportions: domain {missing[0]} has a source and no "
-                "proportion; give it one, 0 leaves it out"
-            )
 
 
 def places(

@@ -1,5 +1,6 @@
 """What a recipe says of its tokenizer: how it is trained or which is pinned, and what its audit asks."""
 
+from collections.abc import Mapping, Set
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -7,8 +8,49 @@ from pydantic import AfterValidator, Field, model_validator
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.model_choice import Model
 from corpus_assets.shards import END_OF_DOCUMENT, PAD
-from corpus_assets.text.unicode import SCRIPTS
-from corpus_assets.tokenizer.sample import Share, TokenizerSample
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class TokenizerSample(Settings):
+    """Documents the tokenizer is trained on, drawn by keyed hash of their id."""
+
+    language_shares: dict[str, Share] = Field(
+        default={}, description="share of documents by language; 1 else"
+    )
+    languages: tuple[str, ...] | None = None
+    proportions: Literal["mixture", "corpus"] | dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default="mixture",
+        description="how `max_chars` is divided among domains: as `mixture.domains` says, as they "
+        "have characters (`corpus`), or by numbers of its own. A domain that has less gives all "
+        "it has, and what it leaves goes to the others",
+    )
+    max_chars: int = Field(
+        default=200_000_000, ge=1, description="characters to train on, from all domains together"
+    )
+
+    def weights(self, mixture: Mapping[str, float]) -> dict[str, float]:
+        """Return the proportions of domains; empty: as they have characters."""
+        if isinstance(self.proportions, dict):
+            return self.proportions
+        return dict(mixture) if self.proportions == "mixture" else {}
+
+    def check_domains(self, domains: Set[str]) -> None:
+        """Refuse names of domains that no source has, and proportions that leave one out."""
+        own = self.weights({})
+        unknown = sorted(set(own) - domains)
+        if unknown:
+            raise ValueError(
+                f"tokenizer.sample.proportions.{unknown[0]}: no source has this domain; "
+                f"known: {', '.join(sorted(domains))}"
+            )
+        missing = sorted(domains - set(own)) if own else []
+        if missing:
+            raise ValueError(
+                f"tokenizer.sample.proportions: domain {missing[0]} has a source and no "
+                "proportion; give it one, 0 leaves it out"
+            )
+
 
 MAX_RUN_CHARS = 128
 """Longer pieces of the split pattern are cut before training, whose cost grows with the square of
@@ -43,6 +85,8 @@ SpecialToken = Annotated[str, Field(pattern=SPECIAL_NAME)]
 
 
 def known_script(name: str) -> str:
+    from corpus_assets.text.unicode import SCRIPTS  # loads numpy
+
     if name not in SCRIPTS:
         raise ValueError(f"no script is named {name!r}; known are {', '.join(SCRIPTS)}")
     return name

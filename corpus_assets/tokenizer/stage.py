@@ -26,7 +26,6 @@ from corpus_assets.tokenizer.planner import TokenizerPlanner
 from corpus_assets.tokenizer.sample import (
     MAX_DOCUMENT_CHARS,
     Ints,
-    TokenizerSample,
     amounts,
     draw,
     places,
@@ -34,7 +33,7 @@ from corpus_assets.tokenizer.sample import (
     sides,
 )
 from corpus_assets.tokenizer.scripts import own_scripts
-from corpus_assets.tokenizer.settings import MIN_SCRIPT_SHARE, TokenizerSettings
+from corpus_assets.tokenizer.settings import MIN_SCRIPT_SHARE, TokenizerSample, TokenizerSettings
 from corpus_assets.tokenizer.train import VERSION, load_pinned, train_tokenizer
 
 SAMPLE_ROWS = pa.schema(

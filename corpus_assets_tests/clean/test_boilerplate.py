@@ -14,7 +14,6 @@ from corpus_assets.clean.boilerplate import (
     COMMON_LINES,
     LINE_KEYS,
     Boilerplate,
-    BoilerplateSettings,
     choose_keepers,
     common_lines,
     count_lines,
@@ -24,6 +23,7 @@ from corpus_assets.clean.boilerplate import (
     pinned_lines,
     placed_keys,
 )
+from corpus_assets.clean.settings import BoilerplateSettings
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.signals.base import TextBatch
 

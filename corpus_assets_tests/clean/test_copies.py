@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from corpus_assets.clean.clean_text import CleanTextSettings
+from corpus_assets.clean.settings import CleanTextSettings
 from corpus_assets.clean.stage import copies_reached
 from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, PhaseSettings, requested_mix
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus_assets.clean.boilerplate import Boilerplate, BoilerplateSettings
-from corpus_assets.clean.clean_text import CleanTextSettings, clean_documents
+from corpus_assets.clean.boilerplate import Boilerplate
+from corpus_assets.clean.clean_text import clean_documents
+from corpus_assets.clean.settings import BoilerplateSettings, CleanTextSettings
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets_tests.clean.test_boilerplate import resolved
 from corpus_assets_tests.small_corpus import prose

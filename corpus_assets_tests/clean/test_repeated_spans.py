@@ -8,13 +8,13 @@ import pytest
 
 from corpus_assets.clean.repeated_spans import (
     REPEATED,
-    RepeatedSpanSettings,
     count_grams,
     count_prints,
     find_cuts,
     merge_grams,
     merge_prints,
 )
+from corpus_assets.clean.settings import RepeatedSpanSettings
 from corpus_assets.core.schemas import DOC_ID
 
 EIGHT = RepeatedSpanSettings(min_words=8)

@@ -5,13 +5,9 @@ import hashlib
 import pyarrow as pa
 import pytest
 
-from corpus_assets.decontam.contamination import ScanSettings, scan_contamination
-from corpus_assets.decontam.eval_index import (
-    EvalIndexSettings,
-    EvalItem,
-    build_eval_index,
-    parse_eval_index,
-)
+from corpus_assets.decontam.contamination import scan_contamination
+from corpus_assets.decontam.eval_index import EvalItem, build_eval_index, parse_eval_index
+from corpus_assets.decontam.settings import EvalIndexSettings, ScanSettings
 
 PYTHON = """def {f}({a}, {b}=3, *{c}):
     {d}, {e} = 0, []

@@ -13,20 +13,18 @@ from corpus_assets.core.schemas import HITS
 from corpus_assets.decontam.code_names import FIXED_NAMES
 from corpus_assets.decontam.contamination import (
     VERDICTS,
-    ContaminationSettings,
-    ScanSettings,
     VerdictSettings,
     scan_contamination,
     verdicts,
 )
 from corpus_assets.decontam.eval_index import (
     EvalIndex,
-    EvalIndexSettings,
     EvalItem,
     build_eval_index,
     parse_eval_index,
     read_items,
 )
+from corpus_assets.decontam.settings import ContaminationSettings, EvalIndexSettings, ScanSettings
 from corpus_assets.decontam.verdicts import count_items, cuts, find_common, judge, names_of
 from corpus_assets.text.ngrams import build_lookup
 from corpus_assets_tests.shared_data import shared_data

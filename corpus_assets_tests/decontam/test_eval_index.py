@@ -11,13 +11,13 @@ from pydantic import ValidationError
 
 from corpus_assets.core.errors import RecipeError, SourceError
 from corpus_assets.decontam.eval_index import (
-    EvalIndexSettings,
     EvalItem,
     build_eval_index,
     load_eval_index,
     parse_eval_index,
     read_items,
 )
+from corpus_assets.decontam.settings import EvalIndexSettings
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.text.word_reference import gram_hash, ngrams_of, words_of
 

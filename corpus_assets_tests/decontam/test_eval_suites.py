@@ -10,8 +10,9 @@ import pytest
 from pydantic import ValidationError
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.decontam.eval_index import EvalIndexSettings, build_eval_index, parse_eval_index
-from corpus_assets.decontam.eval_suites import EvalItem, EvalSuite, SuiteFields, read_suites
+from corpus_assets.decontam.eval_index import build_eval_index, parse_eval_index
+from corpus_assets.decontam.eval_suites import EvalItem, read_suites
+from corpus_assets.decontam.settings import EvalIndexSettings, EvalSuite, SuiteFields
 
 
 def write(path: Path, *rows: Any) -> Path:

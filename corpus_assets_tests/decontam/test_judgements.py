@@ -9,26 +9,16 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.core.errors import SourceError, StoreError
-from corpus_assets.decontam.contamination import (
-    ContaminationSettings,
-    ScanSettings,
-    scan_contamination,
-)
-from corpus_assets.decontam.eval_index import (
-    EvalIndexSettings,
-    EvalItem,
-    build_eval_index,
-    parse_eval_index,
-)
+from corpus_assets.decontam.contamination import scan_contamination
+from corpus_assets.decontam.eval_index import EvalItem, build_eval_index, parse_eval_index
 from corpus_assets.decontam.judgements import as_table, of_table, read_judgements, record_judgement
-from corpus_assets.decontam.verdicts import (
+from corpus_assets.decontam.settings import (
+    ContaminationSettings,
+    EvalIndexSettings,
+    ScanSettings,
     VerdictSettings,
-    count_items,
-    cuts,
-    dropped,
-    judge,
-    verdicts,
 )
+from corpus_assets.decontam.verdicts import count_items, cuts, dropped, judge, verdicts
 from corpus_assets_tests.small_disk import small_disk
 
 WORDS = [f"word{i}" for i in range(40)]

@@ -18,11 +18,7 @@ import pytest
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.decontam import embedders
-from corpus_assets.decontam.contamination import (
-    ContaminationSettings,
-    ScanSettings,
-    scan_contamination,
-)
+from corpus_assets.decontam.contamination import scan_contamination
 from corpus_assets.decontam.embedders import (
     PLUG_INS,
     StaticVectors,
@@ -32,21 +28,21 @@ from corpus_assets.decontam.embedders import (
 )
 from corpus_assets.decontam.eval_index import (
     EvalIndex,
-    EvalIndexSettings,
     EvalItem,
     build_eval_index,
     parse_eval_index,
 )
-from corpus_assets.decontam.paraphrases import Paraphrases, ParaphraseScan, sentence_bounds
-from corpus_assets.decontam.stage import paraphrase_model
-from corpus_assets.decontam.verdicts import (
+from corpus_assets.decontam.paraphrases import Paraphrases, sentence_bounds
+from corpus_assets.decontam.settings import (
+    ContaminationSettings,
+    EvalIndexSettings,
+    ParaphraseScan,
     ParaphraseVerdict,
+    ScanSettings,
     VerdictSettings,
-    count_items,
-    cuts,
-    dropped,
-    judge,
 )
+from corpus_assets.decontam.stage import paraphrase_model
+from corpus_assets.decontam.verdicts import count_items, cuts, dropped, judge
 from corpus_assets_tests.decontam.support.static_model import write_static_model
 
 TINY = EntryPoint("tiny", "corpus_assets_tests.decontam.support.tiny_embedder:TinyEmbedder", PLUG_INS)  # fmt: skip

@@ -8,22 +8,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from corpus_assets.decontam.contamination import (
-    ScanSettings,
-    VerdictSettings,
-    scan_contamination,
-    verdicts,
-)
+from corpus_assets.decontam.contamination import VerdictSettings, scan_contamination, verdicts
 from corpus_assets.decontam.eval_index import (
     EvalIndex,
-    EvalIndexSettings,
     EvalItem,
     build_eval_index,
     parse_eval_index,
     read_suites,
 )
-from corpus_assets.decontam.eval_suites import EvalSuite
 from corpus_assets.decontam.questions import find_questions
+from corpus_assets.decontam.settings import EvalIndexSettings, EvalSuite, ScanSettings
 from corpus_assets_tests.shared_data import shared_data
 
 ASKED = "Which of the harbours on the northern coast froze first in that winter?"

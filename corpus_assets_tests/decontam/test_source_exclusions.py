@@ -3,7 +3,8 @@ import pytest
 from pydantic import ValidationError
 
 from corpus_assets.core.urls import address_of
-from corpus_assets.decontam.source_exclusions import Exclusions, ExclusionSettings
+from corpus_assets.decontam.settings import ExclusionSettings
+from corpus_assets.decontam.source_exclusions import Exclusions
 
 PLACES = Exclusions(
     {

@@ -15,14 +15,14 @@ from corpus_assets.core.schemas import DOCUMENTS, RECORDS
 from corpus_assets.core.urls import Blocklist, url_key
 from corpus_assets.ingest import documents as documents_stage
 from corpus_assets.ingest.document_names import make_text_id
-from corpus_assets.ingest.documents import IngestSettings, ingest_part
+from corpus_assets.ingest.documents import ingest_part
 from corpus_assets.ingest.extract import page_worker
 from corpus_assets.ingest.extract.extractor import Extractor
 from corpus_assets.ingest.extract.page_worker import PageResult
-from corpus_assets.ingest.gates.gates import GateSettings
-from corpus_assets.ingest.gates.language import LanguageGateSettings
+from corpus_assets.ingest.gates.settings import GateSettings, LanguageGateSettings
 from corpus_assets.ingest.purge import purge_part
 from corpus_assets.ingest.records import SourceFile, file_sha256
+from corpus_assets.ingest.settings import IngestSettings
 from corpus_assets.ingest.source import FieldNames, SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.models.files import model_at

@@ -10,13 +10,13 @@ import pytest
 
 from corpus_assets.core.schemas import DOCUMENTS, RECORDS
 from corpus_assets.core.urls import Blocklist
-from corpus_assets.ingest.documents import IngestSettings, ingest_part
+from corpus_assets.ingest.documents import ingest_part
 from corpus_assets.ingest.entry import SourceEntry
-from corpus_assets.ingest.gates.code import CodeSettings
-from corpus_assets.ingest.gates.gates import GateSettings
+from corpus_assets.ingest.gates.settings import CodeSettings, GateSettings
 from corpus_assets.ingest.listing import list_files
 from corpus_assets.ingest.purge import purge_part
 from corpus_assets.ingest.records import SourceFile, file_sha256
+from corpus_assets.ingest.settings import IngestSettings
 from corpus_assets.ingest.source import FieldNames, SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets_tests.ingest.formats.test_wet import ORIGIN, conversion

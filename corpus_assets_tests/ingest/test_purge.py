@@ -10,9 +10,10 @@ import pytest
 
 from corpus_assets.core.urls import Blocklist, url_key
 from corpus_assets.ingest import purge
-from corpus_assets.ingest.documents import SUPPRESSED, IngestSettings, ingest_part
+from corpus_assets.ingest.documents import SUPPRESSED, ingest_part
 from corpus_assets.ingest.purge import covered_records, purge_part
 from corpus_assets.ingest.records import SourceFile, file_sha256
+from corpus_assets.ingest.settings import IngestSettings
 from corpus_assets.ingest.source import FieldNames, SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.text.sketch import sketch_text

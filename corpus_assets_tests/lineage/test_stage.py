@@ -22,7 +22,7 @@ def test_a_published_version_has_keys_for_every_table(small_build: Place) -> Non
     with open_session(str(small_build.recipe), home) as session:
         store = CatalogStore(small_build.store)
         assert session.registry.key_files(VERSION)
-        assert verify(session.registry, store, VERSION)["problems"] == []
+        assert verify(session.registry, store, VERSION).problems == []
 
 
 class Changed(Pipeline):

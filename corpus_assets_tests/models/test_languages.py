@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.ingest.gates.language import LanguageGate, LanguageGateSettings
+from corpus_assets.ingest.gates.language import LanguageGate
+from corpus_assets.ingest.gates.settings import LanguageGateSettings
 from corpus_assets.models.fasttext_file import load_model
 from corpus_assets.models.languages import language_codes, likely_languages
 from corpus_assets.signals.language import Language

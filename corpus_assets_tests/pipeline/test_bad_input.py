@@ -19,6 +19,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from catalog.cli.commands import main as catalog
 from corpus_assets.build import build
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
@@ -72,9 +73,9 @@ def fates(place: Place) -> Counter[tuple[str, str]]:
 
 
 def verified(place: Place) -> int:
-    """The exit code of `corpus verify`, which re-hashes and re-counts everything."""
+    """The exit code of `catalog verify`, which re-hashes and re-counts everything."""
     with pytest.raises(SystemExit) as done:
-        main(["verify", VERSION, "--home", str(place.home)])
+        catalog(["verify", VERSION, "--home", str(place.home)])
     return int(done.value.code or 0)
 
 

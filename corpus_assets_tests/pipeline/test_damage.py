@@ -15,7 +15,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import SuppressionRow
 from catalog.errors import CatalogError
 from catalog.formats.store import Store as CatalogStore
-from catalog.verify.version import verify
+from catalog.verify.version import Problem, verify
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import LocalStore, load_result, sealed_json
@@ -41,14 +41,13 @@ def registry_of(place: Place) -> Registry:
     return Registry(home_of(place).catalog_url)
 
 
-def problems(place: Place) -> list[dict[str, str]]:
+def problems(place: Place) -> list[Problem]:
     store = CatalogStore(home_of(place).store_url)
-    found: list[dict[str, str]] = verify(registry_of(place), store, VERSION)["problems"]
-    return found
+    return verify(registry_of(place), store, VERSION).problems
 
 
 def named(place: Place) -> set[str]:
-    return {problem["subject"] for problem in problems(place)}
+    return {problem.subject for problem in problems(place)}
 
 
 def stored(place: Place) -> dict[str, Path]:

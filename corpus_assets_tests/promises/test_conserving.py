@@ -1,12 +1,14 @@
 """P2: ingested = in shards + dropped, exactly, and every drop has one stage and one reason."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from corpus_assets_tests.demo_build import VERSION, planted, run_corpus
+from corpus_assets_tests.demo_build import VERSION, environment, planted
 
 STAGES = {"documents", "selection", "clusters", "contamination", "clean_text"}
 
@@ -80,6 +82,7 @@ def test_an_independent_reader_counts_the_same_records(demo_home: Path) -> None:
     assert ledger == [(responses,)]
 
 
-def test_corpus_verify_agrees(demo_home: Path) -> None:
-    done = run_corpus(demo_home, "verify", VERSION)
-    assert "all files and counts match what was recorded" in done.stdout
+def test_verify_agrees(demo_home: Path) -> None:
+    command = [sys.executable, "-m", "catalog", "verify", VERSION]
+    done = subprocess.run(command, env=environment(demo_home), capture_output=True, text=True)
+    assert "all files and counts match what was recorded" in done.stdout, done.stderr

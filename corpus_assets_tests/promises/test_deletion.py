@@ -15,7 +15,7 @@ from catalog.cli.commands import main as catalog_main
 from catalog.db.registry import Registry
 from catalog.formats.store import Store as CatalogStore
 from catalog.takedown import requests as takedown
-from catalog.takedown.certificates import verify_takedown
+from catalog.takedown.certificates import Proof, verify_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
 from corpus_assets.takedown import run as runs
@@ -74,7 +74,7 @@ def _certificates(home: Home) -> list[dict[str, Any]]:
     return [json.loads((home.root / "store" / row.path).read_bytes()) for row in rows]
 
 
-def _verify(home: Home, number: int = 1) -> dict[str, Any]:
+def _verify(home: Home, number: int = 1) -> Proof:
     return verify_takedown(Registry(home.catalog_url), CatalogStore(home.store_url), number)
 
 
@@ -105,8 +105,8 @@ def test_a_file_that_cannot_be_deleted_is_named_and_the_request_stays_open(home:
         assert "versions/small-1/manifest.json" in first["files"]["deleted"]
         assert [row.id for row in registry.takedowns("failed")] == [1, 2, 3]
         proof = _verify(home)
-        assert not proof["whole"]
-        assert proof["files_left"] == [name]
+        assert not proof.whole
+        assert proof.files_left == [name]
         run_pending(home)
         assert len(_certificates(home)) == 3, "there was nothing new to say"
     assert run_pending(home) is not None
@@ -115,7 +115,7 @@ def test_a_file_that_cannot_be_deleted_is_named_and_the_request_stays_open(home:
     assert second["documents"] == first["documents"]
     assert second["clusters"] == first["clusters"]
     assert {row.status for row in registry.takedowns()} == {"done"}
-    assert _verify(home)["whole"]
+    assert _verify(home).whole
     assert not list((home.root / "store" / "takedowns").glob("*"))
 
 
@@ -139,7 +139,7 @@ def test_a_foreign_file_that_holds_the_text_is_named_and_keeps_its_request_open(
 
 
 def test_a_deleted_file_that_is_there_again_breaks_the_proof(undisturbed: Home) -> None:
-    assert _verify(undisturbed)["whole"]
+    assert _verify(undisturbed).whole
     path = _certificates(undisturbed)[0]["files"]["deleted"][0]
     again = undisturbed.root / "store" / path
     again.parent.mkdir(parents=True, exist_ok=True)
@@ -148,8 +148,8 @@ def test_a_deleted_file_that_is_there_again_breaks_the_proof(undisturbed: Home) 
         proof = _verify(undisturbed)
     finally:
         again.unlink()
-    assert not proof["whole"]
-    assert proof["files_left"] == [path]
+    assert not proof.whole
+    assert proof.files_left == [path]
 
 
 @pytest.mark.parametrize("step", ["collect", "search_live", "write_certificates", "forget_removed"])
@@ -199,8 +199,8 @@ def test_the_first_sentence_names_a_near_copy_that_this_takedown_promoted(
 
 def test_a_request_that_removed_nothing_proves_no_removal(undisturbed: Home) -> None:
     proof = _verify(undisturbed, 3)
-    assert proof["documents_removed"] == 0
-    assert not proof["whole"]
+    assert proof.documents_removed == 0
+    assert not proof.whole
     done = CliRunner().invoke(
         catalog_main, ["takedown", "verify", "3", "--home", str(undisturbed.root)]
     )

@@ -179,8 +179,8 @@ def test_a_text_of_one_version_takes_its_documents_out_of_all(
     registry = registry_of(home)
     assert [row.status for row in registry.takedowns()] == ["done"]
     proof = verify_takedown(registry, CatalogStore(str(home / "store")), 1)
-    assert proof["whole"]
-    assert proof["documents_removed"] == 3
+    assert proof.whole
+    assert proof.documents_removed == 3
     for version in ENGINES:
         before, after = (
             next(gate for gate in registry.gates(name) if gate.name == "audit")
@@ -216,4 +216,4 @@ def test_a_run_that_leaves_a_removed_document_in_a_version_is_not_done(
     run_pending(Home.resolve(str(home)))
     assert {row.status for row in registry.takedowns()} == {"done"}
     for row in registry.takedowns():
-        assert verify_takedown(registry, CatalogStore(str(home / "store")), row.id)["whole"]
+        assert verify_takedown(registry, CatalogStore(str(home / "store")), row.id).whole

@@ -17,7 +17,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import SuppressionRow
 from catalog.formats.store import Store as CatalogStore
 from catalog.formats.urls import url_key
-from catalog.verify.version import verify
+from catalog.verify.version import Problem, verify
 from corpus_assets.build import pin_sources
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.home import Home
@@ -183,10 +183,9 @@ def _alter(folder: Path) -> None:
     _write(folder / "c/hosts.txt", b"news-2.example.org\n")
 
 
-def _problems(home: Home, version: str) -> list[dict[str, str]]:
+def _problems(home: Home, version: str) -> list[Problem]:
     store = CatalogStore(home.store_url)
-    found: list[dict[str, str]] = verify(Registry(home.catalog_url), store, version)["problems"]
-    return found
+    return verify(Registry(home.catalog_url), store, version).problems
 
 
 def _copies(home: Home) -> set[str]:

@@ -183,7 +183,7 @@ def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
     lead = page.partition('<p class="lead')[2].partition("</p>")[0]
     assert f"{len(copies)} other files were found to hold the text" in lead
     proof = verify_takedown(registry, store, 1, home=home.root)
-    assert not proof["whole"]
+    assert not proof.whole
     capsys.readouterr()
     show_verified(proof)
     said = capsys.readouterr().out.splitlines()
@@ -198,11 +198,11 @@ def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
     assert registry.takedown(1).status == "done"
     for command in (["export", "small-1.td1", "--format", "mds"], ["canary", "small-1.td1"]):
         _corpus(home, *command, "--out", home.root / f"{command[0]}-of-what-is-left")
-    assert verify_takedown(registry, store, 1, home=home.root)["whole"]
+    assert verify_takedown(registry, store, 1, home=home.root).whole
 
     text = _said("Quorvanthel Oxmoor", prose("gone", 1, sentences=24))
     (home.root / "notes").mkdir()
     (home.root / FOREIGN).write_text(text)
     proof = verify_takedown(registry, store, 1, home=home.root)
-    assert [held["file"] for held in proof["search"]["holding"]] == [FOREIGN]
-    assert not proof["whole"]
+    assert [held["file"] for held in proof.search["holding"]] == [FOREIGN]
+    assert not proof.whole

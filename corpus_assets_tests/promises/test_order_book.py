@@ -212,7 +212,6 @@ NOT_REFUSING = {
     *(("catalog", "takedown", name) for name in ("keygen", "list", "restore", "show", "verify")),
     ("corpus", "status"),
     ("corpus", "ui"),
-    ("corpus", "verify"),
     # they touch no home, or only lists of files and models in it
     *(("corpus", "extraction", name) for name in ("eval", "label", "train")),
     *(("corpus", "models", name) for name in ("add", "fetch", "list")),

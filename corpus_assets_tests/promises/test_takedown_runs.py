@@ -146,11 +146,11 @@ def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
     searcher = EntryPoint("corpus_assets", "corpus_assets.takedown.residue:search_again", "x")
     monkeypatch.setattr("catalog.plugins.entry_points", lambda group: [searcher])
     place = (Registry(f"sqlite:///{home}/catalog.db"), Store(str(home / "store")))
-    again = verify_takedown(*place, 1)["search"]
+    again = verify_takedown(*place, 1).search
     counts = ("texts", "tokens", "exact", "similar")
     assert [again[name] for name in counts] == [certificate["search"][name] for name in counts]
     monkeypatch.setattr("catalog.plugins.entry_points", lambda group: [])
-    assert verify_takedown(*place, 1)["search"] is None
+    assert verify_takedown(*place, 1).search is None
     path = home / "store" / "certificates" / "00000001.json"
     path.write_bytes(path.read_bytes().replace(b"asked", b"liked"))
     altered = subprocess.run(

@@ -82,15 +82,15 @@ def test_random_tokens_trace_to_the_text_at_that_place(
         found = trace(lineage, f"{group}/{shard['name']}", sample, token)
         if found.get("padding"):
             continue
-        text = texts[bytes.fromhex(found["doc_id"])]
-        start, end = found["final_text"]["start"], found["final_text"]["end"]
-        piece = encoder.token_bytes(found["token_id"])
-        if found["token_id"] == encoder.eod_id:
+        text = texts[bytes.fromhex(found.doc_id)]
+        start, end = found.final_text["start"], found.final_text["end"]
+        piece = encoder.token_bytes(found.token_id)
+        if found.token_id == encoder.eod_id:
             assert start == end == len(text)
         else:
             assert piece in text[start:end].encode()
             traced += 1
-        assert found["record"]["snapshot"] == group.split("/")[0]
+        assert found.record["snapshot"] == group.split("/")[0]
     assert traced > 30
 
 
@@ -121,10 +121,10 @@ def test_every_kept_document_is_found_by_its_url_and_leads_back_to_its_spans(
     draw = random.Random(5)
     for row in draw.sample(rows, 25):
         doc_id = bytes(row["doc_id"]).hex()
-        matches = find_url(lineage, row["url"], limit=100)["matches"]
-        assert doc_id in {match["doc_id"] for match in matches}
+        matches = find_url(lineage, row["url"], limit=100).matches
+        assert doc_id in {match.doc_id for match in matches}
         story = history(lineage, bytes(row["doc_id"]))
-        assert story["shards"]
+        assert story.shards
 
 
 def test_a_document_is_found_by_its_exact_text(lineage: Lineage, demo_home: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_document_is_found_by_its_exact_text(lineage: Lineage, demo_home: Path
         "select doc_id, text from read_parquet(?) order by doc_id limit 1", params=[path]
     ).fetchall()[0]
     found = find_text(lineage, text, limit=50)
-    assert doc_id.hex() in {match["doc_id"] for match in found["matches"]}
+    assert doc_id.hex() in {match.doc_id for match in found.matches}
 
 
 def test_the_tokenizer_of_the_version_opens_in_its_own_library(

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from corpus_assets.scrub.settings import Finding, ScrubSettings, find_by_rules
+from corpus_assets.scrub.findings import Finding, find_by_rules
+from corpus_assets.scrub.settings import ScrubSettings
 
 
 def find_personal_data(

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from corpus_assets.scrub import keys
-from corpus_assets.scrub.find import KINDS, RULES, Found, find_in_batch, strongest, table_of
+from corpus_assets.scrub.find import RULES, Found, find_in_batch, strongest, table_of
 from corpus_assets.scrub.kernels.candidates import find_places
 from corpus_assets.scrub.kernels.triggers import byte_classes, marks_of
+from corpus_assets.scrub.settings import KINDS
 from corpus_assets.text.split import Bytes, Ints
 from corpus_assets_tests.scrub.test_rules import IDS, KEYS, PHONES
 from corpus_assets_tests.signals.support.texts import real_texts

@@ -3,8 +3,8 @@
 import pytest
 from phonenumbers import SUPPORTED_REGIONS, PhoneNumberFormat, example_number, format_number
 
-from corpus_assets.scrub.find import KINDS, RULES
-from corpus_assets.scrub.settings import ScrubSettings
+from corpus_assets.scrub.find import RULES
+from corpus_assets.scrub.settings import KINDS, ScrubSettings
 from corpus_assets_tests.scrub.one_text import find_personal_data
 
 ALL = ScrubSettings(replace=KINDS)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_assets.scrub.find import KINDS
-from corpus_assets.scrub.settings import Finding, ScrubSettings
+from corpus_assets.scrub.findings import Finding
+from corpus_assets.scrub.settings import KINDS, ScrubSettings
 from corpus_assets_tests.scrub.one_text import find_personal_data
 
 ALL = ScrubSettings(replace=KINDS)

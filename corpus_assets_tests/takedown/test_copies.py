@@ -152,7 +152,7 @@ def test_copies_of_the_home_go_with_a_takedown_and_those_elsewhere_keep_it_open(
     assert bench.ask("takedown", "show", 1, "--json") == 0
     assert {one["file"] for one in json.loads(capsys.readouterr().out)["open_files"]} == left
     proof = verify_takedown(bench.registry, bench.catalog, 1, home=bench.root)
-    assert not proof["whole"]
+    assert not proof.whole
 
     for place in left:
         subprocess.run(["rm", "-r", bench.root / place], check=True)
@@ -160,7 +160,7 @@ def test_copies_of_the_home_go_with_a_takedown_and_those_elsewhere_keep_it_open(
     assert bench.registry.takedown(1).status == "done"
     assert bench.certificate()["search"]["holding"] == []
     assert len(bench.registry.certificates(1)) == 2
-    assert verify_takedown(bench.registry, bench.catalog, 1, home=bench.root)["whole"]
+    assert verify_takedown(bench.registry, bench.catalog, 1, home=bench.root).whole
     capsys.readouterr()
     assert bench.ask("takedown", "show", 1, "--json") == 0
     assert json.loads(capsys.readouterr().out)["open_files"] == []
@@ -183,8 +183,8 @@ def test_what_cannot_be_seen_from_here_and_what_is_no_part_of_the_corpus_is_name
     not_searched = dict(bench.certificate()["search"]["not_searched"])
     assert not_searched.keys() == {"/data/flat", "picture.png"}
     proof = verify_takedown(bench.registry, bench.catalog, 1, home=bench.root)
-    assert proof["whole"]
-    assert not_searched.keys() == dict(proof["search"]["not_searched"]).keys()
+    assert proof.whole
+    assert not_searched.keys() == dict(proof.search["not_searched"]).keys()
 
 
 @pytest.mark.slow

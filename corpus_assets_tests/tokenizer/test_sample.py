@@ -11,16 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from corpus_assets.tokenizer import sample
-from corpus_assets.tokenizer.sample import (
-    PLACES,
-    Ints,
-    TokenizerSample,
-    amounts,
-    divided,
-    draw,
-    places,
-    sides,
-)
+from corpus_assets.tokenizer.sample import PLACES, Ints, amounts, divided, draw, places, sides
+from corpus_assets.tokenizer.settings import TokenizerSample
 
 SEED = 7
 

@@ -61,7 +61,7 @@ def asked(small_build: Place, report: Report) -> Any:
     def ask(section: str) -> list[list[list[Any]]]:
         found = queries(report.sections[section])
         assert found, section
-        return [run_query(registry, store, VERSION, sql, 10_000)["rows"] for sql in found]
+        return [run_query(registry, store, VERSION, sql, 10_000).rows for sql in found]
 
     return ask
 

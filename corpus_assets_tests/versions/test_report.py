@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from corpus_assets.ingest.documents import IngestSettings
-from corpus_assets.ingest.gates.gates import GateSettings
-from corpus_assets.ingest.gates.language import LanguageGateSettings
+from corpus_assets.ingest.gates.settings import GateSettings, LanguageGateSettings
+from corpus_assets.ingest.settings import IngestSettings
 from corpus_assets.versions.report import _language_gate
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.inspect.test_signals_command import table_of

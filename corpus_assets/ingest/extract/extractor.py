@@ -6,81 +6,23 @@ uniform.
 """
 
 import json
-import operator
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
-
-from pydantic import Field, model_validator
+from typing import Any
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.core.identity import Settings, file_digest, is_absent
-from corpus_assets.core.model_choice import Model
+from corpus_assets.core.identity import file_digest
 from corpus_assets.ingest.extract.page_worker import (
     PageResult,
     WorkerSpec,
     borrow_worker,
     give_back,
 )
+from corpus_assets.ingest.extract.settings import ExtractionSettings
 from corpus_assets.ingest.extractors import engine_version
 from pageblocks import PAGE_TYPES_VERSION, normalise
 
 MAX_MEMORY_MB = 1024  # that the extracting process may hold
-
-
-class ExtractionSettings(Settings):
-    """How text is taken from pages.
-
-    `fast` runs trafilatura's own rules only; `precision` also compares with two other
-    extractors and keeps less where they disagree, and takes longer. resiliparse has one mode: it
-    is several times faster than either, keeps nearly all of the main text and more of what
-    stands around it. `blocks` is this project's own: a small model judges the blocks of a page, of
-    any type (a forum's posts are its text); it has one mode, and leaves readers' comments out.
-    """
-
-    engine: Literal["trafilatura", "resiliparse", "blocks"] = "trafilatura"
-    mode: Literal["fast", "precision"] = "fast"
-    include_comments: bool = False
-    min_chance: float | None = Field(
-        default=None,
-        ge=0,
-        le=1,
-        exclude_if=is_absent,
-        description="blocks: keep every block with this chance of being main content or more, "
-        "instead of those with the best expected F1; higher keeps less",
-    )
-    format: Literal["text", "markdown"] = Field(
-        default="text",
-        exclude_if=lambda format: format == "text",
-        description="`markdown` has headings, lists, quotes, tables and fenced code as such; "
-        "blocks only",
-    )
-    model: Model | None = Field(
-        default=None,
-        exclude_if=is_absent,
-        description="a model of your own for blocks (`corpus extraction train`)",
-    )
-    page_type: bool = Field(
-        default=False,
-        exclude_if=operator.not_,
-        description="note the type of each page: article, forum, product, listing, documentation, "
-        "home_page or other",
-    )
-    max_seconds: int = Field(
-        default=20, ge=1, description="CPU seconds a page may take, in two tries"
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.engine == "blocks" and self.include_comments:
-            raise ValueError("blocks has no include_comments: leave it out, or use another engine")
-        if self.format == "markdown" and self.engine != "blocks":
-            raise ValueError("`format: markdown` is for `engine: blocks`")
-        if self.model is not None and self.engine != "blocks":
-            raise ValueError("a model is for blocks: set `engine: blocks`")
-        if self.min_chance is not None and self.engine != "blocks":
-            raise ValueError("min_chance is for blocks: set `engine: blocks` or leave it out")
-        return self
 
 
 class Extractor:

@@ -13,12 +13,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import AfterValidator, Field
 
 from corpus_assets.core.errors import CorruptArtifact, SourceError
 from corpus_assets.core.urls import Address, address_of, canonical_host
@@ -26,19 +24,6 @@ from corpus_assets.core.urls import Address, address_of, canonical_host
 CATEGORIES_VERSION = 3
 CATEGORY_FILES = ("domains", "urls")
 MAX_PATH_PREFIXES = 32
-
-
-def checked_category(name: str) -> str:
-    """Return the name of a category, by which pages are dropped; ValueError for what is no name."""
-    if not name or "/" in name or name.startswith("."):
-        raise ValueError(f"category {name!r}: write a plain name, such as adult")
-    return name
-
-
-Categories = Annotated[
-    dict[Annotated[str, AfterValidator(checked_category)], str], Field(max_length=255)
-]
-"""Categories of pages to leave out, each with its folder in UT1's layout."""
 
 
 def read_entries(path: Path) -> Iterator[str]:

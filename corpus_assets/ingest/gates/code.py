@@ -16,9 +16,7 @@ linear.
 import re
 from functools import lru_cache
 
-from pydantic import Field
-
-from corpus_assets.core.identity import Settings
+from corpus_assets.ingest.gates.settings import CodeSettings
 from corpus_assets.ingest.records import Refusal
 
 MARKER_CHARS = 3000
@@ -60,22 +58,6 @@ _NUMBERS = re.compile(
 _DIGITS = b"0123456789"
 FEW_DIGITS = 0.15  # below this share no list of numbers fills half a file
 _LETTERS = bytes(byte for byte in range(256) if byte > 127 or chr(byte).isalnum())
-
-
-class CodeSettings(Settings):
-    """Which source files are let in."""
-
-    languages: tuple[str, ...] | None = Field(
-        default=None, description="languages to keep, as named in `code_languages`; None: all known"
-    )
-    vendored: tuple[str, ...] = Field(
-        default=(
-            "vendor", "vendored", "third_party", "third-party", "thirdparty", "node_modules",
-            "bower_components", "site-packages", "Godeps", "Pods", "Carthage", "external_libs",
-            "deps/*/src", ".git",
-        ),
-        description="names of folders, or patterns for paths, that hold other projects' code",
-    )  # fmt: skip
 
 
 def gate_path(path: str, settings: CodeSettings) -> Refusal | None:

@@ -25,29 +25,24 @@ What each costs a page is measured by `benchmarks/gates.py`.
 import re
 from collections.abc import Sequence
 
-from pydantic import Field
-
-from corpus_assets.core.identity import Settings
 from corpus_assets.core.urls import Address, Blocklist
-from corpus_assets.ingest.gates.code import CodeSettings, gate_code, gate_path
-from corpus_assets.ingest.gates.language import LanguageGateSettings
+from corpus_assets.ingest.gates.code import gate_code, gate_path
 from corpus_assets.ingest.gates.licence import UNKNOWN_LICENCE
-from corpus_assets.ingest.gates.optout import (
-    OPTED_OUT,
-    OptOutSettings,
-    header_opt_out,
-    meta_opt_out,
-)
+from corpus_assets.ingest.gates.optout import OPTED_OUT, header_opt_out, meta_opt_out
 from corpus_assets.ingest.gates.preferences import (
     DISALLOW,
     Statement,
     header_statements,
     markup_statements,
 )
-from corpus_assets.ingest.gates.site_gate import RobotsSettings, ask_site
+from corpus_assets.ingest.gates.settings import (
+    CodeSettings,
+    GateSettings,
+)
+from corpus_assets.ingest.gates.site_gate import ask_site
 from corpus_assets.ingest.gates.spdx import allows
 from corpus_assets.ingest.gates.url_lists import UrlLists
-from corpus_assets.ingest.gates.url_words import UrlWords, blocking_words
+from corpus_assets.ingest.gates.url_words import blocking_words
 from corpus_assets.ingest.kernels.landmarks import Landmarks, find_landmarks
 from corpus_assets.ingest.records import RawRecord, Refusal
 from pageblocks import markup_extent
@@ -59,27 +54,6 @@ HTTP_STATUSES = (200,)  # that pass; records without one pass
 CONTENT_TYPES = ("text/html", "application/xhtml+xml", "text/plain")  # that are extracted
 MAX_NESTING = 512  # browsers flatten from there on; libxml2 ends a page at 256
 MAX_ATTRIBUTES = 512  # on one element
-
-
-class GateSettings(Settings):
-    """What may pass."""
-
-    blocked_url_words: tuple[UrlWords, ...] = Field(
-        default=(), description="lists of words that block a page whose decoded URL holds them"
-    )
-    max_bytes: int = Field(default=2_000_000, ge=1)
-    allowed_licences: tuple[str, ...] | None = Field(
-        default=None,
-        description="SPDX ids that pass, by OR, AND and WITH of an expression, and `unknown` for what "
-        "states no licence and has none by its source; null: any",
-    )
-    robots: RobotsSettings | None = Field(
-        default=None, description="robots.txt as of the crawl; null: it is not looked at"
-    )
-    optout: OptOutSettings = Field(default_factory=OptOutSettings)
-    language_gate: LanguageGateSettings | None = Field(
-        default=None, description="a cheap look at language and length before extraction"
-    )
 
 
 def gate_record(

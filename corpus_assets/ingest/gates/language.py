@@ -13,11 +13,10 @@ page stays refused: what happens to a document depends on that document only.
 from pathlib import Path
 
 import numpy as np
-from pydantic import Field
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.core.identity import Settings
 from corpus_assets.core.sample import Sample
+from corpus_assets.ingest.gates.settings import LanguageGateSettings
 from corpus_assets.ingest.records import Refusal
 from corpus_assets.models import likely_languages, load_model
 from pageblocks import rough_text
@@ -26,24 +25,6 @@ MAX_ROUGH_BYTES = 1 << 16
 SAMPLED, FALSE_DROP = "sampled", "false_drop"
 NO_LANGUAGE = "none"
 _SAMPLE = Sample(b"language gate sample")
-
-
-class LanguageGateSettings(Settings):
-    """What a page's roughly stripped text must be for the page to be extracted.
-
-    Keep `min_score` far below the recipe's own threshold: menus in another language lower it.
-    """
-
-    languages: tuple[str, ...] = Field(
-        default=(), description="codes as in `language`; none: any language passes"
-    )
-    min_score: float = Field(
-        default=0.1, ge=0, le=1, description="that one of them reaches among the likeliest three"
-    )
-    min_chars: int = Field(default=0, ge=0, description="characters other than white space")
-    sample_share: float = Field(
-        default=0.01, ge=0, le=1, description="of refused pages, extracted to find false drops"
-    )
 
 
 class LanguageGate:

@@ -15,12 +15,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from html import unescape
-from typing import Literal
 
-from pydantic import Field, field_validator
-
-from corpus_assets.core.identity import Settings
-from corpus_assets.ingest.gates.ai_agents import checked_token, training_agents
+from corpus_assets.ingest.gates.settings import OptOutSettings
 from corpus_assets.ingest.gates.tdm_reservation import is_freed, is_reserved
 from corpus_assets.ingest.kernels.landmarks import find_landmarks, quoted_tags_with
 
@@ -39,31 +35,6 @@ _ATTRIBUTE = re.compile(
 )
 """An attribute and its value. A bare value may hold a slash, and so `name=robots/content=noai/` is
 one attribute to a browser; its writer meant two."""
-
-
-class OptOutSettings(Settings):
-    """Which signals are honoured."""
-
-    on_disallow: Literal["drop", "record"] = Field(
-        default="drop",
-        description="what becomes of a page that is not for training by any of these signals, "
-        "`Content-Usage` and `Content-Signal` included: `record` keeps it, with its `preference`",
-    )
-    directives: tuple[str, ...] = Field(
-        default=("noai",),
-        description="directives of `X-Robots-Tag` and of robots `<meta>` tags; `none` counts as "
-        "`noindex`",
-    )
-    agents: tuple[str, ...] = Field(
-        default_factory=training_agents,
-        description="product tokens of agents that train, whose own directives count; those of a "
-        "list that comes with the program",
-    )
-
-    @field_validator("agents")
-    @classmethod
-    def _tokens(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(checked_token(agent) for agent in value)
 
 
 def header_opt_out(

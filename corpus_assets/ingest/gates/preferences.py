@@ -25,6 +25,7 @@ from corpus_assets.ingest.gates.path_rules import Rule, matches, pattern_rule
 from corpus_assets.ingest.kernels.landmarks import RSL_TYPE
 
 ALLOW, DISALLOW, UNKNOWN = "allow", "disallow", "unknown"
+NOTHING_SAID = UNKNOWN
 CONTENT_USAGE, CONTENT_SIGNAL = "Content-Usage", "Content-Signal"
 TRAINING_DISALLOWED = "training_disallowed"
 MAX_VALUE_CHARS = 8192

@@ -5,39 +5,15 @@ The files are robots.txt, tdmrep.json and ai.txt as they were when the page was 
 decoded once.
 """
 
-from typing import Literal
-
-from pydantic import Field, field_validator
-
-from corpus_assets.core.identity import Settings
 from corpus_assets.core.urls import Address
-from corpus_assets.ingest.gates.ai_agents import checked_token
 from corpus_assets.ingest.gates.optout import OPTED_OUT, frees_itself
 from corpus_assets.ingest.gates.path_rules import path_of
 from corpus_assets.ingest.gates.preferences import DISALLOW, Statement
+from corpus_assets.ingest.gates.settings import RobotsSettings
 from corpus_assets.ingest.gates.site_index import SiteIndex, site_of
 from corpus_assets.ingest.records import RawRecord, Refusal
 
 NO_ROBOTS = "no_robots_txt"
-
-
-class RobotsSettings(Settings):
-    """Whose robots.txt rules are honoured, by RFC 9309. Needs `site_files` of the source, or the
-    robots.txt records of its crawl."""
-
-    agents: tuple[str, ...] = Field(
-        min_length=1,
-        description="product tokens, such as GPTBot and CCBot; a page that is closed to any of them is "
-        "dropped",
-    )
-    missing: Literal["allow", "refuse"] = Field(
-        default="allow", description="what a host means whose robots.txt is not known"
-    )
-
-    @field_validator("agents")
-    @classmethod
-    def _tokens(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(checked_token(agent) for agent in value)
 
 
 def ask_site(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.ask.versions import diff, resolve
+from catalog.ask.versions import DocumentChanges, diff, resolve
 from catalog.db.rows import ActionRow, NewTakedown
 from catalog.errors import UnknownName, VersionDeleted
 from catalog.formats.canonical import changed_keys
@@ -61,18 +61,18 @@ def test_a_dropped_document_a_new_one_and_a_new_setting_are_told(tmp_path: Path)
         tokenizer=corpus.tokenizer,
     )
     answer = diff(corpus.registry, corpus.store, "v1", "v2")
-    assert answer["recipe"] == [{"key": "selection.n_words.min", "before": 3, "after": 1}]
-    assert answer["lock"] == [{"key": "cutoffs.code", "before": None, "after": 0.1}]
-    documents = answer["documents"]
-    assert documents["removed_reasons"] == {"contamination: benchmark_text": 1, "not ingested": 1}
-    assert set(documents["removed_examples"]) == {removed.doc_id.hex(), vanished.doc_id.hex()}
-    assert documents["added_reasons"] == {"selection: too_few_words": 1}
-    assert documents["added_examples"] == [revived.doc_id.hex()]
-    shards = answer["shards"]
-    assert shards["shared"] == 3, "the other snapshot's shards are the same bytes"
-    assert all(name.startswith(SNAPSHOTS[0]) for name in shards["changed"])
-    assert shards["added"] == shards["removed"] == []
-    by_group = {row["group"]: row["change"] for row in answer["tokens"]}
+    assert answer.recipe == [{"key": "selection.n_words.min", "before": 3, "after": 1}]
+    assert answer.lock == [{"key": "cutoffs.code", "before": None, "after": 0.1}]
+    documents = answer.documents
+    assert documents.removed_reasons == {"contamination: benchmark_text": 1, "not ingested": 1}
+    assert set(documents.removed_examples) == {removed.doc_id.hex(), vanished.doc_id.hex()}
+    assert documents.added_reasons == {"selection: too_few_words": 1}
+    assert documents.added_examples == [revived.doc_id.hex()]
+    shards = answer.shards
+    assert shards.shared == 3, "the other snapshot's shards are the same bytes"
+    assert all(name.startswith(SNAPSHOTS[0]) for name in shards.changed)
+    assert shards.added == shards.removed == []
+    by_group = {row.group: row.change for row in answer.tokens}
     assert by_group[f"{SNAPSHOTS[1]}/web/high"] == 0
     assert sum(by_group.values()) == sum(
         corpus.registry.version(name).tokens * sign for name, sign in (("v2", 1), ("v1", -1))
@@ -84,14 +84,14 @@ def test_a_new_snapshot_adds_documents_that_were_not_ingested_before(tmp_path: P
     corpus = build(tmp_path, docs=first)
     build(tmp_path, "v2", both, tokenizer=corpus.tokenizer)
     answer = diff(corpus.registry, corpus.store, "v1", "v2")
-    assert answer["documents"]["added_reasons"] == {
+    assert answer.documents.added_reasons == {
         "not ingested": sum(doc.kept for doc in both) - sum(doc.kept for doc in first)
     }
-    assert answer["documents"]["removed"] == 0
-    assert len(answer["shards"]["added"]) == 3
-    assert answer["recipe"] == answer["lock"] == []
+    assert answer.documents.removed == 0
+    assert len(answer.shards.added) == 3
+    assert answer.recipe == answer.lock == []
     back = diff(corpus.registry, corpus.store, "v2", "v1")
-    assert back["documents"]["removed"] == answer["documents"]["added"]
+    assert back.documents.removed == answer.documents.added
     with pytest.raises(UnknownName):
         diff(corpus.registry, corpus.store, "v1", "v3")
 
@@ -121,10 +121,10 @@ def test_a_version_that_a_takedown_deleted_is_told_and_compared_as_far_as_known(
         with pytest.raises(VersionDeleted, match=said):
             ask()
     answer = diff(registry, store, "v1", "v1.td1")
-    assert answer["deleted"] == [said]
+    assert answer.deleted == [said]
     counts = {name: registry.version(name).documents for name in ("v1", "v1.td1")}
-    assert answer["documents"] == {"before": counts["v1"], "after": counts["v1.td1"]}
-    assert answer["shards"]["shared"] > 0
-    assert sum(row["change"] for row in answer["tokens"]) == (
+    assert answer.documents == DocumentChanges(counts["v1"], counts["v1.td1"])
+    assert answer.shards.shared > 0
+    assert sum(row.change for row in answer.tokens) == (
         registry.version("v1.td1").tokens - registry.version("v1").tokens
     )

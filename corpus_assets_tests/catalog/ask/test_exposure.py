@@ -109,10 +109,10 @@ def test_a_document_is_seen_at_the_steps_at_which_a_replay_sees_it(
         for documents in groups.values():
             for doc_id in documents:
                 answer = exposure(lineage, doc_id.hex(), seed, steps, batch)
-                found = [(r["step"], r["position"], r["tokens"]) for r in answer["seen"]]
+                found = [(r.step, r.position, r.tokens) for r in answer.seen]
                 assert found == seen.get(doc_id, [])
-                assert answer["steps_seen"] == sorted({step for step, _, _ in found})
-                assert answer["tokens_seen"] == sum(tokens for _, _, tokens in found)
+                assert answer.steps_seen == sorted({step for step, _, _ in found})
+                assert answer.tokens_seen == sum(tokens for _, _, tokens in found)
 
 
 def test_a_run_ends_with_the_last_full_step(tmp_path: Path) -> None:
@@ -123,16 +123,16 @@ def test_a_run_ends_with_the_last_full_step(tmp_path: Path) -> None:
     with publish(tmp_path, manifest) as lineage:
         for doc_id in documents:
             answer = exposure(lineage, doc_id.hex(), None, 10**6, 3)
-            assert answer["steps"] == len(loader) == 6
-            assert "ends after 6 steps" in answer["note"]
-            assert len(answer["seen"]) == len(seen.get(doc_id, []))
+            assert answer.steps == len(loader) == 6
+            assert "ends after 6 steps" in answer.note
+            assert len(answer.seen) == len(seen.get(doc_id, []))
 
 
 def test_a_dropped_document_is_said_to_be_in_no_shard(corpus: Corpus, lineage: Lineage) -> None:
     dropped = next(doc for doc in corpus.docs if doc.reason == "too_few_words")
     answer = exposure(lineage, dropped.doc_id.hex(), None, 5, 2)
-    assert answer["seen"] == []
-    assert "in no shard of this version: dropped by selection: too_few_words" in answer["note"]
+    assert answer.seen == []
+    assert "in no shard of this version: dropped by selection: too_few_words" in answer.note
 
 
 def test_an_id_that_was_never_heard_of_is_refused(lineage: Lineage) -> None:
@@ -157,5 +157,5 @@ def test_the_demo_corpus_is_seen_as_a_replay_sees_it(demo: Lineage, demo_home: P
     kept = demo.query(f"SELECT DISTINCT doc_id FROM {demo.scan('spans')} ORDER BY doc_id LIMIT 40")
     for row in kept:
         answer = exposure(demo, row["doc_id"].hex(), 99, len(loader), 16)
-        found = [(r["step"], r["position"], r["tokens"]) for r in answer["seen"]]
+        found = [(r.step, r.position, r.tokens) for r in answer.seen]
         assert found == seen.get(row["doc_id"], [])

@@ -22,10 +22,10 @@ def test_every_document_leads_to_its_tokens_and_back(corpus: Corpus, lineage: Li
     shards = {shard.full_name: shard for shard in corpus.registry.version_shards("v1")}
     for doc in corpus.kept():
         tokens = []
-        for span in history(lineage, doc.doc_id)["shards"]:
-            data = corpus.store.read(shards[span["shard"]].bin_path)
-            start = 4 * (span["sample"] * SEQ_LEN + span["offset"])
-            piece = memoryview(data)[start : start + 4 * span["length"]].cast("i")
+        for span in history(lineage, doc.doc_id).shards:
+            data = corpus.store.read(shards[span.shard].bin_path)
+            start = 4 * (span.sample * SEQ_LEN + span.offset)
+            piece = memoryview(data)[start : start + 4 * span.length].cast("i")
             tokens += list(piece)
         assert corpus.tokenizer.decode(tokens) == (doc.final or doc.text)
 
@@ -34,18 +34,18 @@ def test_a_dropped_document_has_its_reason_and_no_place(corpus: Corpus, lineage:
     for doc in corpus.docs:
         if doc.reason in ("too_few_words", "empty_page", "near_duplicate"):
             told = history(lineage, doc.doc_id)
-            assert told["kept"] is False
-            assert told["shards"] == []
-            decision = told["records"][0]["decision"]
+            assert told.kept is False
+            assert told.shards == []
+            decision = told.records[0]["decision"]
             assert (decision["stage"], decision["reason"]) == (doc.stage, doc.reason)
-            assert told["final_text"] is None
+            assert told.final_text is None
 
 
 def test_a_capture_that_stands_twice_has_two_records_and_one_is_kept(
     corpus: Corpus, lineage: Lineage
 ) -> None:
     doc = next(doc for doc in corpus.docs if doc.reason == "same_capture")
-    records = history(lineage, doc.doc_id)["records"]
+    records = history(lineage, doc.doc_id).records
     assert [record["decision"]["kept"] for record in records] == [True, False]
     assert [record["part"] for record in records] == [0, 1]
     assert records[0]["file"] == "part-0.warc.gz"
@@ -54,23 +54,23 @@ def test_a_capture_that_stands_twice_has_two_records_and_one_is_kept(
 def test_a_cluster_names_who_stands_for_it(corpus: Corpus, lineage: Lineage) -> None:
     removed = next(doc for doc in corpus.docs if doc.reason == "near_duplicate")
     keeper = next(d for d in corpus.kept() if d.cluster == removed.cluster)
-    cluster = history(lineage, removed.doc_id)["cluster"]
-    assert cluster["kept_doc_id"] == keeper.doc_id.hex()
-    assert cluster["size"] == len(cluster["members"]) == 3
-    assert cluster["members"][0]["doc_id"] == keeper.doc_id.hex()
+    cluster = history(lineage, removed.doc_id).cluster
+    assert cluster.kept_doc_id == keeper.doc_id.hex()
+    assert cluster.size == len(cluster.members) == 3
+    assert cluster.members[0].doc_id == keeper.doc_id.hex()
     alone = next(doc for doc in corpus.kept() if doc.cluster is None)
-    assert history(lineage, alone.doc_id)["cluster"] is None
+    assert history(lineage, alone.doc_id).cluster is None
 
 
 def test_scores_and_edit_counts_are_told(corpus: Corpus, lineage: Lineage) -> None:
     doc = next(doc for doc in corpus.kept() if doc.edits)
     told = history(lineage, doc.doc_id)
-    assert told["final_text"]["scrubbed"] == {"email": 2}
-    assert told["final_text"]["boilerplate_lines"] == 1
-    assert told["final_text"]["edits"] == 3
-    assert told["final_text"]["edits_by_kind"] == {"boilerplate_line": 1, "email": 2}
-    assert told["signals"][0]["n_words"] == len((doc.text or "").split())
-    assert told["signals"][0]["snapshot"] == doc.snapshot
+    assert told.final_text["scrubbed"] == {"email": 2}
+    assert told.final_text["boilerplate_lines"] == 1
+    assert told.final_text["edits"] == 3
+    assert told.final_text["edits_by_kind"] == {"boilerplate_line": 1, "email": 2}
+    assert told.signals[0]["n_words"] == len((doc.text or "").split())
+    assert told.signals[0]["snapshot"] == doc.snapshot
 
 
 def test_the_beginning_of_an_id_is_enough_where_it_is_unique(
@@ -102,16 +102,16 @@ def test_an_ambiguous_beginning_lists_the_choices(
 )
 def test_a_page_is_found_under_any_spelling(lineage: Lineage, spelling: str) -> None:
     found = find_url(lineage, spelling, 10)
-    assert found["total"] == 2
-    assert not found["truncated"]
-    assert [match["snapshot"] for match in found["matches"]] == list(SNAPSHOTS)
-    assert all(match["kept"] and match["shards"] and match["samples"] for match in found["matches"])
+    assert found.total == 2
+    assert not found.truncated
+    assert [match.snapshot for match in found.matches] == list(SNAPSHOTS)
+    assert all(match.kept and match.shards and match.samples for match in found.matches)
 
 
 def test_what_was_never_seen_is_not_found(lineage: Lineage) -> None:
-    assert find_url(lineage, "http://elsewhere.example/", 10)["matches"] == []
-    assert find_url(lineage, "not a url at all", 10)["matches"] == []
-    assert find_host(lineage, "site", 10)["total"] == 0
+    assert find_url(lineage, "http://elsewhere.example/", 10).matches == []
+    assert find_url(lineage, "not a url at all", 10).matches == []
+    assert find_host(lineage, "site", 10).total == 0
     with pytest.raises(CatalogError, match="not a host name"):
         find_host(lineage, "a b", 10)
 
@@ -119,17 +119,17 @@ def test_what_was_never_seen_is_not_found(lineage: Lineage) -> None:
 def test_a_host_brings_its_pages_and_those_of_its_subdomains(
     corpus: Corpus, lineage: Lineage
 ) -> None:
-    assert find_host(lineage, "example", 100)["total"] == len(corpus.docs)
+    assert find_host(lineage, "example", 100).total == len(corpus.docs)
     found = find_host(lineage, "WWW.site1.example", 100)
-    assert {match["url_key"].split(")")[0] for match in found["matches"]} == {"example,site1"}
-    assert found["total"] == sum("site1" in doc.url for doc in corpus.docs)
+    assert {match.url_key.split(")")[0] for match in found.matches} == {"example,site1"}
+    assert found.total == sum("site1" in doc.url for doc in corpus.docs)
 
 
 def test_a_long_answer_is_cut_and_says_so(corpus: Corpus, lineage: Lineage) -> None:
     found = find_host(lineage, "example", 3)
-    assert len(found["matches"]) == 3
-    assert found["truncated"]
-    assert found["total"] == len(corpus.docs)
+    assert len(found.matches) == 3
+    assert found.truncated
+    assert found.total == len(corpus.docs)
 
 
 def test_a_whole_text_is_found_exactly_even_when_it_was_dropped(
@@ -138,19 +138,19 @@ def test_a_whole_text_is_found_exactly_even_when_it_was_dropped(
     dropped = next(doc for doc in corpus.docs if doc.reason == "too_few_words")
     for text in (dropped.text or "", f"{dropped.text}\n"):
         found = find_text(lineage, text, 10)
-        assert found["match"] == "exact"
-        assert [match["doc_id"] for match in found["matches"]] == [dropped.doc_id.hex()]
-        assert "too_few_words" in found["matches"][0]["fate"]
+        assert found.match == "exact"
+        assert [match.doc_id for match in found.matches] == [dropped.doc_id.hex()]
+        assert "too_few_words" in found.matches[0].fate
 
 
 def test_a_passage_is_searched_in_the_final_texts_and_that_is_said(
     corpus: Corpus, lineage: Lineage
 ) -> None:
     found = find_text(lineage, "Write to <email> or <email> now.", 1)
-    assert found["match"] == "contains"
-    assert found["truncated"]
-    assert len(found["matches"]) == 1
-    assert find_text(lineage, "no document says this", 5)["matches"] == []
+    assert found.match == "contains"
+    assert found.truncated
+    assert len(found.matches) == 1
+    assert find_text(lineage, "no document says this", 5).matches == []
     with pytest.raises(CatalogError, match="at least 8 characters"):
         find_text(lineage, "short", 5)
 

@@ -23,7 +23,7 @@ from corpus_assets_tests.catalog.corpus import Corpus, Doc, build
 
 def ask(corpus: Corpus, sql: str, limit: int = 1000) -> list[list[object]]:
     answer = run_query(corpus.registry, corpus.store, "v1", sql, limit)
-    rows: list[list[object]] = answer["rows"]
+    rows: list[list[object]] = answer.rows
     return rows
 
 
@@ -134,8 +134,8 @@ def test_spans_know_their_shard_and_final_texts_their_part(corpus: Corpus) -> No
 
 def test_a_long_answer_is_cut_and_says_so(corpus: Corpus) -> None:
     answer = run_query(corpus.registry, corpus.store, "v1", "SELECT * FROM range(100)", 7)
-    assert len(answer["rows"]) == 7
-    assert answer["truncated"]
+    assert len(answer.rows) == 7
+    assert answer.truncated
 
 
 REFUSED = [
@@ -247,4 +247,4 @@ def test_either_database_can_be_asked(registry: Registry, tmp_path: Path) -> Non
         "ON g.version = v.name",
         5,
     )
-    assert answer["rows"] == [["v1", True, 0.5, None, '{"seeds": [1]}']]
+    assert answer.rows == [["v1", True, 0.5, None, '{"seeds": [1]}']]

@@ -17,21 +17,21 @@ def test_every_token_of_a_shard_leads_to_its_text(corpus: Corpus, lineage: Linea
     for sample in range(shard.samples):
         for token in range(SEQ_LEN):
             answer = trace(lineage, shard.full_name, sample, token)
-            if answer["padding"]:
+            if answer.padding:
                 padding += 1
                 continue
-            doc = docs[answer["doc_id"]]
-            final, extracted = answer["final_text"], answer["extracted_text"]
+            doc = docs[answer.doc_id]
+            final, extracted = answer.final_text, answer.extracted_text
             assert (doc.final or doc.text or "")[final["start"] : final["end"]] == final["text"]
             assert (doc.text or "")[extracted["start"] : extracted["end"]] == extracted["text"]
-            assert answer["record"]["url"] == doc.url
-            assert (answer["record"]["file"], answer["record"]["offset"]) == (
+            assert answer.record["url"] == doc.url
+            assert (answer.record["file"], answer.record["offset"]) == (
                 f"part-{doc.part}.warc.gz",
                 doc.offset,
             )
-            if "\ufffd" not in answer["token_text"] and not answer["ends_document"]:
-                assert answer["token_text"] == final["text"]
-            told.setdefault(answer["doc_id"], []).append((answer["doc_token"], final["text"]))
+            if "\ufffd" not in answer.token_text and not answer.ends_document:
+                assert answer.token_text == final["text"]
+            told.setdefault(answer.doc_id, []).append((answer.doc_token, final["text"]))
     assert padding > 0
     assert len(told) == shard.documents
     for doc_id, pieces in told.items():
@@ -48,10 +48,10 @@ def test_text_that_an_edit_wrote_leads_to_what_it_replaced(
     for span in spans_of(lineage, [doc.doc_id])[doc.doc_id]:
         for token in range(span["offset"], span["offset"] + span["length"]):
             answer = trace(lineage, span["shard"], span["sample"], token)
-            extracted, final = answer["extracted_text"]["text"], answer["final_text"]["text"]
+            extracted, final = answer.extracted_text["text"], answer.final_text["text"]
             if "@" in extracted:
                 seen.add((extracted.strip(), "@" in final))
-                assert answer["extracted_text"]["edits"] == ["email"]
+                assert answer.extracted_text["edits"] == ["email"]
             assert "Home | About" not in extracted, "a cut line belongs to no token"
     assert seen == {("ann@example.org", False), ("bob@example.org", False)}
 
@@ -63,11 +63,11 @@ def test_the_end_of_document_token_stands_behind_the_last_character(
     last = spans_of(lineage, [doc.doc_id])[doc.doc_id][-1]
     answer = trace(lineage, last["shard"], last["sample"], last["offset"] + last["length"] - 1)
     text = doc.final or doc.text or ""
-    assert answer["ends_document"]
-    assert answer["token_text"] == "<|end|>"
-    assert answer["final_text"]["start"] == answer["final_text"]["end"] == len(text)
-    assert answer["final_text"]["before"] == text[-40:]
-    assert answer["cluster"]["kept_doc_id"] == doc.doc_id.hex()
+    assert answer.ends_document
+    assert answer.token_text == "<|end|>"
+    assert answer.final_text["start"] == answer.final_text["end"] == len(text)
+    assert answer.final_text["before"] == text[-40:]
+    assert answer.cluster.kept_doc_id == doc.doc_id.hex()
 
 
 def test_places_outside_the_shard_are_refused(lineage: Lineage) -> None:

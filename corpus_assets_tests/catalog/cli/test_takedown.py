@@ -165,8 +165,9 @@ def test_an_import_exits_with_one_when_a_line_was_bad(own_corpus: Corpus, tmp_pa
     path.write_text(f"url,reason\n{LONG},why\nnot a page,why\n")
     result = run(own_corpus, "takedown", "import", str(path), "--dry-run")
     assert result.exit_code == 1
-    assert "line 3: 'not a page' is not a web address" in result.stdout
-    assert "list.csv: 2 requests read, 1 bad line (dry run: nothing was filed)" in result.stdout
+    assert "   3  'not a page' is not a web address" in result.stdout
+    assert "requests read  2\nbad lines      1\n" in result.stdout
+    assert "Dry run: nothing was filed." in result.stdout
     result = run(own_corpus, "takedown", "import", str(path), "--json")
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["filed"], answer["bad_lines"][0]["line"]) == (1, 1, 3)

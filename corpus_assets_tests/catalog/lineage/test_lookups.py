@@ -19,7 +19,7 @@ from catalog.formats.store import Store
 from catalog.formats.urls import host_key, url_key
 from catalog.lineage import lookups
 from catalog.lineage.tables import Lineage, LiveLineage
-from catalog.verify.version import verify
+from catalog.verify.version import Problem, verify
 from corpus_assets_tests.catalog.corpus import SNAPSHOTS, Corpus, Doc, Tables, build, pages
 from corpus_assets_tests.catalog.lineage import scans
 from corpus_assets_tests.registry_states import revoke
@@ -123,7 +123,7 @@ def test_an_id_that_shares_its_first_half_with_another_is_not_taken_for_it(
     corpus: Corpus, both: tuple[Lineage, Lineage]
 ) -> None:
     other = corpus.docs[0].doc_id[:8] + bytes(8)
-    assert history(both[1], other)["records"] == []
+    assert history(both[1], other).records == []
     with pytest.raises(UnknownName):
         resolve_doc_id(both[1], other.hex())
 
@@ -139,8 +139,8 @@ def test_pages_are_the_same(corpus: Corpus, both: tuple[Lineage, Lineage], limit
     for keys in ([RECORD_KEY], ["not a url at all"], *([url_key(url)] for url in sorted(asked))):
         found = lookups.records_by_url(keyed, keys, limit)
         assert found == scans.records_by_url(scanned, keys, limit)
-    assert find_url(keyed, RECORD_KEY, 10)["total"] == 2
-    assert find_url(keyed, ADDRESSES[0], 10)["total"] == 4
+    assert find_url(keyed, RECORD_KEY, 10).total == 2
+    assert find_url(keyed, ADDRESSES[0], 10).total == 4
 
 
 @pytest.mark.parametrize("limit", [1, 5, 1000])
@@ -152,12 +152,12 @@ def test_domains_are_the_same(both: tuple[Lineage, Lineage], limit: int) -> None
         key = host_key(host)
         found = lookups.records_by_host(keyed, key, limit)
         assert found == scans.records_by_host(scanned, key, limit), host
-    assert find_host(keyed, "port.example", 9)["total"] == 4
-    assert find_host(keyed, "site1.example", 99)["total"] == 7
+    assert find_host(keyed, "port.example", 9).total == 4
+    assert find_host(keyed, "site1.example", 99).total == 7
 
 
 def test_a_source_is_not_a_domain(both: tuple[Lineage, Lineage]) -> None:
-    assert find_host(both[1], "crawl", 9)["total"] == 0
+    assert find_host(both[1], "crawl", 9).total == 0
 
 
 def test_texts_are_the_same(corpus: Corpus, both: tuple[Lineage, Lineage]) -> None:
@@ -212,11 +212,11 @@ def test_a_version_whose_keys_miss_a_file_is_broken_and_verify_says_so(corpus: C
     ]  # fmt: skip
     corpus.registry.publish_version(row, [], files, keys=keys)
     with Lineage(corpus.registry, corpus.store, name) as lineage:
-        assert find_host(lineage, "port.example", 9)["total"] == 4
+        assert find_host(lineage, "port.example", 9).total == 4
         with pytest.raises(LineageBroken, match="no key file of kind url_keys .*`catalog verify`"):
             find_url(lineage, "http://site3.example/page/11", 9)
-    found = verify(corpus.registry, corpus.store, name)["problems"]
-    assert [p["subject"] for p in found if p["check"] == "keys"] == ["url_keys"]
+    found = verify(corpus.registry, corpus.store, name).problems
+    assert [p.subject for p in found if p.check == "keys"] == ["url_keys"]
     revoke(corpus.registry, name)
 
 
@@ -225,12 +225,12 @@ def own(tmp_path: Path) -> Corpus:
     return build(tmp_path / "own", docs=documents(), tamper=with_record_keys, units_per_run=2)
 
 
-def problems(corpus: Corpus) -> list[dict[str, str]]:
-    return list(verify(corpus.registry, corpus.store, "v1")["problems"])
+def problems(corpus: Corpus) -> list[Problem]:
+    return verify(corpus.registry, corpus.store, "v1").problems
 
 
 def test_verify_passes_whole_keys(own: Corpus) -> None:
-    assert [p for p in problems(own) if p["check"] in ("keys", "files")] == []
+    assert [p for p in problems(own) if p.check in ("keys", "files")] == []
 
 
 @pytest.mark.parametrize("kind", list(TABLE_OF))
@@ -245,13 +245,13 @@ def test_verify_finds_keys_that_do_not_fit_their_tables(own: Corpus, kind: str) 
     data[place : place + 4] = bytes([data[place] ^ 1, *data[place + 1 : place + 4]])
     path.write_bytes(data)
     found = problems(own)
-    assert victim.path in {p["subject"] for p in found if p["check"] == "files"}
+    assert victim.path in {p.subject for p in found if p.check == "files"}
     row = dataclasses.replace(registry.version("v1"), name="again", created_at="")
     moved = dataclasses.replace(victim, sha256=hashlib.sha256(data).hexdigest())
     files, shards = registry.lineage_files("v1"), registry.version_shards("v1")
     registry.publish_version(row, shards, files, keys=[moved if k is victim else k for k in keys])
-    again = verify(registry, own.store, "again")["problems"]
-    assert [p["subject"] for p in again if p["check"] == "keys"] == [victim.path]
+    again = verify(registry, own.store, "again").problems
+    assert [p.subject for p in again if p.check == "keys"] == [victim.path]
 
 
 def test_keys_of_another_version_are_noticed(own: Corpus) -> None:

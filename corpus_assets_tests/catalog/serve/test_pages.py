@@ -348,7 +348,7 @@ def test_takedowns_are_listed_with_what_was_done(place: Place) -> None:
     registry = Registry(Home.resolve(str(place.home)).catalog_url)
     store = Store(str(place.store))
     target = url_target("http://site-3.example.org/article")
-    number = request(registry, store, target, "owner of the page")["request"]["id"]
+    number = request(registry, store, target, "owner of the page").request.id
     with serving(place) as browser:
         assert "1 takedown pending" in browser.get("/").text
         listed = browser.get("/takedowns")

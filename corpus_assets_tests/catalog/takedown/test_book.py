@@ -132,7 +132,7 @@ def test_a_lost_catalog_is_refused_and_restored_from_the_store(
     ):
         expect_book(fresh, store)
     told = restore(fresh, store)
-    assert told["requests"] == {"pending": 1, "done": 2, "withdrawn": 1}
+    assert told.requests == {"pending": 1, "done": 2, "withdrawn": 1}
     assert rows(fresh) == before
     expect_book(fresh, store)
     ((row, _),) = fresh.file_takedowns([page(9)])
@@ -158,7 +158,7 @@ def test_an_older_catalog_is_refused_and_brought_up_to_the_book(
     with pytest.raises(OrderBookError, match="7 entries, and the catalog knows 1"):
         expect_book(registry, store)
     told = restore(registry, store)
-    assert told["versions_revoked"] == ["v1"]
+    assert told.versions_revoked == ["v1"]
     assert rows(registry) == before
     assert registry.version("v1").status == "revoked"
     expect_book(registry, store)

@@ -11,7 +11,7 @@ from catalog.db.registry import Registry
 from catalog.errors import CatalogError
 from catalog.formats.store import Store
 from catalog.takedown import import_file as takedown_import
-from catalog.takedown.import_file import import_takedowns
+from catalog.takedown.import_file import Imported, import_takedowns
 from catalog.takedown.requests import request
 from catalog.takedown.target import domain_target, url_target
 from corpus_assets_tests.catalog.corpus import Corpus
@@ -19,14 +19,9 @@ from corpus_assets_tests.catalog.corpus import Corpus
 Bad = list[tuple[int, str]]
 
 
-def take(
-    registry: Registry, store: Store, path: Path, **options: Any
-) -> tuple[dict[str, Any], Bad]:
-    bad: Bad = []
-    answer = import_takedowns(
-        registry, store, path, lambda number, why: bad.append((number, why)), **options
-    )
-    return answer, bad
+def take(registry: Registry, store: Store, path: Path, **options: Any) -> tuple[Imported, Bad]:
+    answer = import_takedowns(registry, store, path, **options)
+    return answer, [(one.line, one.reason) for one in answer.bad_lines]
 
 
 def write(path: Path, *lines: str | bytes) -> Path:
@@ -64,7 +59,7 @@ def test_good_lines_are_filed_and_bad_ones_named_by_number(
         strict=True,
     ):  # fmt: skip
         assert said in why
-    assert (answer["lines"], answer["bad"], answer["filed"], answer["standing"]) == (13, 9, 4, 4)
+    assert (answer.lines, answer.bad, answer.filed, answer.standing) == (13, 9, 4, 4)
     rows = registry.takedowns()
     assert [(row.kind, row.value, row.near_duplicates) for row in rows] == [
         ("url", "example,a)/", False),
@@ -84,7 +79,7 @@ def test_kind_and_value_work_in_both_formats(registry: Registry, tmp_path: Path)
         "domain,,why",
     )
     answer, bad = take(registry, Store(tmp_path), csv)
-    assert (answer["filed"], [number for number, _ in bad]) == (1, [3, 4])
+    assert (answer.filed, [number for number, _ in bad]) == (1, [3, 4])
     lines = [
         {"kind": "url_prefix", "value": "a.example/x", "reason": "other"},
         {"kind": "text_id", "value": "cd" * 16, "reason": "why", "near_duplicates": True},
@@ -97,7 +92,7 @@ def test_kind_and_value_work_in_both_formats(registry: Registry, tmp_path: Path)
     broken = ["[1]", "{", '{"url": "http://\\ud800.example/", "reason": "why"}', "[" * 100_000]
     answer, bad = take(registry, Store(tmp_path), write(tmp_path / "b.jsonl", *text, "", *broken))
     assert [number for number, _ in bad] == [4, 5, 6, 8, 9, 10, 11]
-    assert (answer["filed"], answer["already_there"]) == (2, 1)
+    assert (answer.filed, answer.already_there) == (2, 1)
     assert registry.takedowns()[1].near_duplicates
 
 
@@ -106,9 +101,9 @@ def test_a_file_taken_twice_is_taken_once(registry: Registry, tmp_path: Path) ->
         tmp_path / "a.csv", "domain", *(f"d{number % 250}.example" for number in range(1000))
     )
     answer, _ = take(registry, Store(tmp_path), path, reason="a list", batch_lines=100)
-    assert (answer["filed"], answer["already_there"], answer["bad"]) == (250, 750, 0)
+    assert (answer.filed, answer.already_there, answer.bad) == (250, 750, 0)
     answer, _ = take(registry, Store(tmp_path), path, reason="a list")
-    assert (answer["filed"], answer["already_there"]) == (0, 1000)
+    assert (answer.filed, answer.already_there) == (0, 1000)
     assert len(registry.takedowns()) == len(registry.suppressions()) == 250
 
 
@@ -129,18 +124,18 @@ def test_lines_find_the_same_documents_as_single_requests(
     rows = {
         (row.kind, row.value, row.near_duplicates): row for row in own_corpus.registry.takedowns()
     }
-    assert answer["filed"] == len(rows) < len(lines)
+    assert answer.filed == len(rows) < len(lines)
     for row in rows.values():
         target = (url_target if row.kind == "url" else domain_target)(row.given)
         single = request(
             own_corpus.registry, own_corpus.store, target, "x",
             near_duplicates=row.near_duplicates, dry_run=True,
         )  # fmt: skip
-        assert row.documents == single["documents"]
-        assert row.found["listed"] == single["documents_listed"]
-        assert row.standing == single["standing"]
+        assert row.documents == single.documents
+        assert row.found["listed"] == single.documents_listed
+        assert row.standing == single.standing
         held = own_corpus.registry.takedown_suppressions(row.id)
-        assert {(s.kind, s.value) for s in held} == {tuple(o) for o in single["suppressions"]}
+        assert {(s.kind, s.value) for s in held} == {tuple(o) for o in single.suppressions}
     everything = request(
         own_corpus.registry, own_corpus.store, domain_target("example"), "x", dry_run=True
     )
@@ -157,10 +152,10 @@ def test_a_line_that_takes_very_much_is_left_for_a_request_of_its_own(
         ((number, why),) = bad
         assert number == 2
         assert "file it by itself, with `catalog takedown request --yes`" in why
-        assert (answer["filed"], answer["bad"]) == (1, 1)
+        assert (answer.filed, answer.bad) == (1, 1)
     (row,) = own_corpus.registry.takedowns()
     assert row.value == "www.site1.example"
-    assert answer["documents"] == row.documents > 0
+    assert answer.documents == row.documents > 0
 
 
 def test_batches_that_were_filed_stay_when_a_later_one_fails(
@@ -182,7 +177,7 @@ def test_batches_that_were_filed_stay_when_a_later_one_fails(
     assert len(registry.takedowns()) == 20
     monkeypatch.undo()
     answer, _ = take(registry, Store(tmp_path), path, reason="x", batch_lines=10)
-    assert (answer["filed"], answer["already_there"]) == (30, 20)
+    assert (answer.filed, answer.already_there) == (30, 20)
 
 
 @pytest.mark.slow
@@ -197,7 +192,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
             file.writelines(f"http://x{lines}.example/{n},why\n" for n in range(lines))
         tracemalloc.start()
         answer, _ = take(registry, Store(tmp_path), path, batch_lines=500)
-        assert answer["filed"] == lines
+        assert answer.filed == lines
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most
@@ -215,7 +210,7 @@ def test_an_endless_line_is_one_bad_line(
         "http://b.example/,x",
     )  # fmt: skip
     answer, bad = take(registry, Store(tmp_path), path)
-    assert (answer["filed"], bad) == (1, [(2, "the line is longer than 100 bytes")])
+    assert (answer.filed, bad) == (1, [(2, "the line is longer than 100 bytes")])
 
 
 @pytest.mark.parametrize(

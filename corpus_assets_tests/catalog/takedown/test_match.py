@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from catalog.cli.terminal import plain
 from catalog.formats.ids import text_id
 from catalog.formats.urls import one_spelling, url_key
 from catalog.lineage.tables import LiveLineage
@@ -71,7 +72,7 @@ def targets(docs: list[Doc]) -> Iterator[Target]:
 
 def answer(corpus: Corpus, target: Target, near: bool) -> Any:
     said = request(corpus.registry, corpus.store, target, "why", near_duplicates=near, dry_run=True)
-    return json.loads(json.dumps(said, default=str))
+    return json.loads(json.dumps(plain(said)))
 
 
 def test_answers_are_those_of_a_scan(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +135,7 @@ def test_a_prefix_covers_what_begins_so_in_any_spelling(tmp_path: Path) -> None:
     for prefix in ("http://a.example/o%27b", "http://a.example/o'b/"):
         target = url_prefix_target(prefix)
         said = request(corpus.registry, corpus.store, target, "why", dry_run=True)
-        listed = {one["doc_id"] for one in said["documents_listed"]}
+        listed = {one["doc_id"] for one in said.documents_listed}
         assert listed == {doc.doc_id.hex() for doc in (*docs[:2], child)}
         orders = Suppressions.from_rows(target.orders)
         keys = pa.array([url_key(url) for url in urls], pa.string())

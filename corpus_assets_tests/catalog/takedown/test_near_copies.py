@@ -10,7 +10,7 @@ import pytest
 from catalog.formats.sketches import near_text_order
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.near_copies import find_near_copies
-from catalog.takedown.requests import look_again, request
+from catalog.takedown.requests import Requested, look_again, request
 from catalog.takedown.target import doc_id_target, url_target
 from corpus_assets.text import sketch
 from corpus_assets_tests.catalog.corpus import SNAPSHOTS, Corpus, Doc, build
@@ -51,14 +51,14 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return build(tmp_path_factory.mktemp("near"), docs=docs)
 
 
-def ask(corpus: Corpus, name: str, **options: Any) -> dict[str, Any]:
+def ask(corpus: Corpus, name: str, **options: Any) -> Requested:
     target = url_target(f"http://{name}.example/")
     return request(corpus.registry, corpus.store, target, "asked", near_duplicates=True, **options)
 
 
-def names(corpus: Corpus, answer: dict[str, Any]) -> set[str]:
+def names(corpus: Corpus, answer: Requested) -> set[str]:
     by_id = {doc.doc_id.hex(): doc.url.split("/")[2].split(".")[0] for doc in corpus.docs}
-    return {by_id[row["doc_id"]] for row in answer["documents_listed"]}
+    return {by_id[row["doc_id"]] for row in answer.documents_listed}
 
 
 def test_catalog_and_ingest_agree_on_what_a_sketch_is() -> None:
@@ -95,9 +95,9 @@ def test_a_request_holds_the_sketch_until_it_is_withdrawn(tmp_path: Path) -> Non
     corpus = build(tmp_path, docs=[Doc(EARLY, 0, 0, "http://story.example/", story)])
     answer = ask(corpus, "story")
     order = ("near_text", sketch.sketch_text(story))
-    assert list(order) in answer["suppressions"]
+    assert list(order) in answer.suppressions
     assert order in {(row.kind, row.value) for row in corpus.registry.suppressions()}
-    corpus.registry.withdraw_takedown(answer["request"]["id"])
+    corpus.registry.withdraw_takedown(answer.request.id)
     assert corpus.registry.suppressions() == []
 
 
@@ -109,8 +109,8 @@ def test_only_exact_copies_of_a_short_text_are_held_and_the_answer_says_so(
     corpus = build(tmp_path, docs=[Doc(EARLY, 0, n, url, short) for n, url in enumerate(urls)])
     answer = ask(corpus, "short")
     assert names(corpus, answer) == {"short", "copy"}
-    assert answer["texts_too_short"] == 1
-    kinds = {kind for kind, _ in answer["suppressions"]}
+    assert answer.texts_too_short == 1
+    kinds = {kind for kind, _ in answer.suppressions}
     assert kinds == {"url_key", "text_id", "doc_id"}
 
 
@@ -124,6 +124,6 @@ def test_copies_published_after_the_request_are_found_by_the_sketch_it_holds(
     docs = [Doc(LATE, 0, 1, "http://edited.example/", known["edited"])]
     later = build(tmp_path, "v2", docs, tokenizer=first.tokenizer)
     supersede(first.registry, "v1", "v2")
-    number = filed["request"]["id"]
+    number = filed.request.id
     found = look_again(later.registry, later.store, [number]).documents[number]
     assert [(row.doc_id, row.role) for row in found] == [(docs[0].doc_id, "near_duplicate")]

@@ -19,7 +19,8 @@ from catalog.formats.urls import url_key
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.impact import impact
 from catalog.takedown.match import Matcher
-from catalog.takedown.requests import find_doc_id, look_again, request
+from catalog.takedown.nearest import Nearest
+from catalog.takedown.requests import Requested, find_doc_id, look_again, request
 from catalog.takedown.target import (
     Target,
     doc_id_target,
@@ -35,16 +36,16 @@ from corpus_assets_tests.registry_states import revoke
 EARLY, LATE = SNAPSHOTS
 
 
-def ask(corpus: Corpus, target: Target, **options: Any) -> dict[str, Any]:
+def ask(corpus: Corpus, target: Target, **options: Any) -> Requested:
     return request(corpus.registry, corpus.store, target, "asked for", **options)
 
 
-def dry(corpus: Corpus, target: Target, **options: Any) -> dict[str, Any]:
+def dry(corpus: Corpus, target: Target, **options: Any) -> Requested:
     return ask(corpus, target, dry_run=True, **options)
 
 
-def listed(answer: dict[str, Any], role: str = "matched") -> set[str]:
-    return {d["doc_id"] for d in answer["documents_listed"] if d["role"] == role}
+def listed(answer: Requested, role: str = "matched") -> set[str]:
+    return {d["doc_id"] for d in answer.documents_listed if d["role"] == role}
 
 
 def ids(docs: list[Doc]) -> set[str]:
@@ -59,8 +60,8 @@ def test_a_url_names_its_captures_in_all_snapshots(corpus: Corpus) -> None:
     answer = dry(corpus, url_target("http://SITE1.example/page/1"))
     named = with_text(corpus, lambda doc: "/page/1?" in doc.url)
     assert listed(answer) == ids(named)
-    assert (answer["documents"], len(named)) == (2, 2)
-    assert answer["suppressions"] == [["url_key", "example,site1)/page/1"]]
+    assert (answer.documents, len(named)) == (2, 2)
+    assert answer.suppressions == [["url_key", "example,site1)/page/1"]]
 
 
 def test_domains_and_prefixes_name_what_ingest_would_refuse(corpus: Corpus) -> None:
@@ -83,19 +84,19 @@ def test_a_request_that_takes_very_much_is_filed_when_it_is_confirmed(
     with pytest.raises(TakedownTooWide, match=r"that is \d+% of what live versions hold"):
         ask(own_corpus, domain_target("site1.example"))
     assert own_corpus.registry.takedowns() == own_corpus.registry.suppressions() == []
-    assert dry(own_corpus, domain_target("site1.example"))["needs_yes"]
+    assert dry(own_corpus, domain_target("site1.example")).needs_yes
     asked = ask(own_corpus, domain_target("site1.example"), confirmed=True)
-    assert asked["outcome"] == "filed"
+    assert asked.outcome == "filed"
 
 
 def test_a_request_by_www_is_looked_for_again_as_it_was_filed(own_corpus: Corpus) -> None:
     filed = ask(own_corpus, domain_target("www.site1.example"))
-    assert filed["documents"] > 1
+    assert filed.documents > 1
     (found,) = look_again(
-        own_corpus.registry, own_corpus.store, [filed["request"]["id"]]
+        own_corpus.registry, own_corpus.store, [filed.request.id]
     ).documents.values()
     assert {document.doc_id.hex() for document in found} == listed(filed)
-    held = own_corpus.registry.takedown_suppressions(filed["request"]["id"])
+    held = own_corpus.registry.takedown_suppressions(filed.request.id)
     assert {row.value for row in held} == {
         "example,site1)", "example,site1:", "example,site1,www,",
     }  # fmt: skip
@@ -135,8 +136,8 @@ def test_a_text_is_found_by_file_and_by_sha256(corpus: Corpus) -> None:
     by_digest = dry(corpus, text_sha256_target(hashlib.sha256(doc.text.encode()).hexdigest()))
     assert listed(by_text) == listed(by_digest) == ids(same)
     named = [["doc_id", doc_id] for doc_id in sorted(ids(same))]
-    assert by_digest["suppressions"] == [["text_id", text_id(doc.text).hex()], *named]
-    assert ["text_id", text_id(doc.text).hex()] in by_text["suppressions"]
+    assert by_digest.suppressions == [["text_id", text_id(doc.text).hex()], *named]
+    assert ["text_id", text_id(doc.text).hex()] in by_text.suppressions
 
 
 def test_what_a_version_holds_of_the_documents_is_counted(corpus: Corpus) -> None:
@@ -148,13 +149,13 @@ def test_what_a_version_holds_of_the_documents_is_counted(corpus: Corpus) -> Non
         for span in read_spans(corpus, row.spans_path)
         if span["doc_id"] in named
     ]
-    assert answer["shards"] == len({shard for shard, _ in spans}) > 1
-    assert answer["samples"] == len({(shard, span["sample"]) for shard, span in spans})
-    assert answer["tokens"] == sum(span["length"] for _, span in spans)
-    (version,) = answer["versions"]
-    assert (version["version"], version["documents"]) == ("v1", len(named))
-    assert version["shard_names"] == sorted({shard for shard, _ in spans})
-    assert version["documents_in_shards"] == len({span["doc_id"] for _, span in spans})
+    assert answer.shards == len({shard for shard, _ in spans}) > 1
+    assert answer.samples == len({(shard, span["sample"]) for shard, span in spans})
+    assert answer.tokens == sum(span["length"] for _, span in spans)
+    (version,) = answer.versions
+    assert (version.version, version.documents) == ("v1", len(named))
+    assert version.shard_names == sorted({shard for shard, _ in spans})
+    assert version.documents_in_shards == len({span["doc_id"] for _, span in spans})
 
 
 def read_spans(corpus: Corpus, path: str) -> list[dict[str, Any]]:
@@ -167,12 +168,12 @@ def read_spans(corpus: Corpus, path: str) -> list[dict[str, Any]]:
 def test_a_page_that_gave_no_text_is_a_standing_order(corpus: Corpus) -> None:
     empty = next(doc for doc in corpus.docs if doc.text is None)
     answer = dry(corpus, doc_id_target(empty.doc_id.hex()))
-    assert (answer["standing"], answer["documents"], answer["versions"]) == (True, 0, [])
+    assert (answer.standing, answer.documents, answer.versions) == (True, 0, [])
 
 
 def test_a_request_that_matches_nothing_is_kept_as_a_standing_order(own_corpus: Corpus) -> None:
     answer = ask(own_corpus, url_target("http://nowhere.example/"))
-    assert (answer["outcome"], answer["standing"]) == ("filed", True)
+    assert (answer.outcome, answer.standing) == ("filed", True)
     (row,) = own_corpus.registry.takedowns("pending")
     assert (row.standing, row.reason) == (True, "asked for")
     assert [s.value for s in own_corpus.registry.suppressions()] == ["example,nowhere)/"]
@@ -207,20 +208,20 @@ def test_a_request_that_matches_nothing_shows_the_nearest_addresses(
     site: Corpus, asked: str, nearest: str, by: str
 ) -> None:
     answer = dry(site, url_target(asked))
-    assert answer["standing"]
-    assert answer["nearest"][0] == {"address": nearest, "differs_by": by}
+    assert answer.standing
+    assert answer.nearest[0] == Nearest(nearest, by)
     if by not in ("host", "path"):
-        assert all(one["differs_by"] == "path" for one in answer["nearest"][1:])
+        assert all(one.differs_by == "path" for one in answer.nearest[1:])
 
 
 def test_prefixes_and_domains_show_what_is_near_and_ids_and_matches_nothing(site: Corpus) -> None:
-    prefix = dry(site, url_prefix_target("notes.example/archive/i"))["nearest"]
-    assert prefix[0]["address"] == "http://notes.example/Archive/index.html"
-    (host,) = dry(site, domain_target("elsewere.example"))["nearest"]
+    prefix = dry(site, url_prefix_target("notes.example/archive/i")).nearest
+    assert prefix[0].address == "http://notes.example/Archive/index.html"
+    (host,) = dry(site, domain_target("elsewere.example")).nearest
     assert host == {"address": "elsewhere.example", "differs_by": "host"}
-    assert dry(site, domain_target("nothing.test"))["nearest"] == []
-    assert dry(site, doc_id_target("ab" * 16))["nearest"] == []
-    assert dry(site, url_target("notes.example/two/"))["nearest"] == []
+    assert dry(site, domain_target("nothing.test")).nearest == []
+    assert dry(site, doc_id_target("ab" * 16)).nearest == []
+    assert dry(site, url_target("notes.example/two/")).nearest == []
     command = ["takedown", "request", "--url", "notes.example/two", "--reason", "x", "--dry-run"]
     said = CliRunner().invoke(main, [*command, "--home", str(site.home)]).output
     assert "http://notes.example/two/" in said
@@ -230,18 +231,18 @@ def test_prefixes_and_domains_show_what_is_near_and_ids_and_matches_nothing(site
 def test_the_same_request_twice_is_one_request(own_corpus: Corpus) -> None:
     first = ask(own_corpus, url_target("http://long.example/"), reference="case 1")
     again = ask(own_corpus, url_target("https://www.long.example"), reference="case 2")
-    assert (first["outcome"], again["outcome"]) == ("filed", "already_there")
-    assert again["request"]["id"] == first["request"]["id"]
-    assert again["request"]["reference"] == "case 1"
+    assert (first.outcome, again.outcome) == ("filed", "already_there")
+    assert again.request.id == first.request.id
+    assert again.request.reference == "case 1"
     assert len(own_corpus.registry.takedowns()) == len(own_corpus.registry.suppressions()) == 1
     looked = dry(own_corpus, url_target("http://long.example/"))
-    assert looked["request"]["id"] == first["request"]["id"]
+    assert looked.request.id == first.request.id
 
 
 def test_a_dry_run_writes_nothing(own_corpus: Corpus) -> None:
     answer = dry(own_corpus, domain_target("example"))
-    assert (answer["outcome"], answer["request"]) == ("dry_run", None)
-    assert answer["documents"] > 20
+    assert (answer.outcome, answer.request) == ("dry_run", None)
+    assert answer.documents > 20
     assert own_corpus.registry.takedowns() == []
     assert own_corpus.registry.suppressions() == []
 
@@ -250,15 +251,15 @@ def test_a_cluster_whose_kept_member_goes_promotes_another(corpus: Corpus) -> No
     kept = next(doc for doc in corpus.docs if doc.cluster and doc.kept)
     other = next(doc for doc in corpus.docs if doc.cluster == kept.cluster and not doc.kept
                  and doc.doc_id != kept.doc_id)  # fmt: skip
-    (effect,) = dry(corpus, doc_id_target(kept.doc_id.hex()))["cluster_effects"]
-    assert (effect["outcome"], effect["size"], effect["removed"]) == ("member_promoted", 2, 1)
-    assert effect["promoted_doc_id"] == other.doc_id.hex()
-    (effect,) = dry(corpus, doc_id_target(other.doc_id.hex()))["cluster_effects"]
-    assert (effect["outcome"], effect["promoted_doc_id"]) == ("no_change_in_shards", None)
+    (effect,) = dry(corpus, doc_id_target(kept.doc_id.hex())).cluster_effects
+    assert (effect.outcome, effect.size, effect.removed) == ("member_promoted", 2, 1)
+    assert effect.promoted_doc_id == other.doc_id.hex()
+    (effect,) = dry(corpus, doc_id_target(other.doc_id.hex())).cluster_effects
+    assert (effect.outcome, effect.promoted_doc_id) == ("no_change_in_shards", None)
     whole = dry(corpus, doc_id_target(kept.doc_id.hex()), near_duplicates=True)
-    (effect,) = whole["cluster_effects"]
-    assert (effect["outcome"], effect["removed"]) == ("nothing_left", 2)
-    assert whole["cluster_outcomes"] == {
+    (effect,) = whole.cluster_effects
+    assert (effect.outcome, effect.removed) == ("nothing_left", 2)
+    assert whole.cluster_outcomes == {
         "member_promoted": 0,
         "nothing_left": 1,
         "no_change_in_shards": 0,
@@ -270,12 +271,12 @@ def test_near_duplicates_go_along_and_are_recorded_on_the_request(own_corpus: Co
     kept = next(doc for doc in own_corpus.docs if doc.cluster == copy.cluster and doc.kept)
     answer = ask(own_corpus, url_target(copy.url), near_duplicates=True)
     assert kept.doc_id.hex() in listed(answer, "near_duplicate")
-    row = own_corpus.registry.takedown(answer["request"]["id"])
+    row = own_corpus.registry.takedown(answer.request.id)
     assert (row.near_duplicates, row.found["near_duplicate"]) == (True, 2)
     held = own_corpus.registry.takedown_suppressions(row.id)
     assert ("doc_id", kept.doc_id.hex()) in {(s.kind, s.value) for s in held}
     alone = dry(own_corpus, url_target(copy.url))
-    assert alone["documents_by_role"]["near_duplicate"] == 0
+    assert alone.documents_by_role["near_duplicate"] == 0
 
 
 def chained(tmp_path: Path, keep: str | None = None) -> Corpus:
@@ -309,24 +310,24 @@ def test_near_duplicates_are_followed_over_all_snapshots(tmp_path: Path) -> None
         answer = dry(corpus, doc_id_target(doc.doc_id.hex()), near_duplicates=True)
         assert listed(answer) | listed(answer, "near_duplicate") == ids(corpus.docs[:4])
     alone = dry(corpus, doc_id_target(corpus.docs[4].doc_id.hex()), near_duplicates=True)
-    assert alone["documents"] == 1
+    assert alone.documents == 1
 
 
 def test_the_earliest_snapshot_is_promoted_first_then_the_smallest_id(tmp_path: Path) -> None:
     corpus = chained(tmp_path)
     first, second, third, fourth, _ = corpus.docs
-    (effect,) = dry(corpus, doc_id_target(first.doc_id.hex()))["cluster_effects"]
-    assert (effect["promoted_doc_id"], effect["size"]) == (second.doc_id.hex(), 4)
-    assert effect["may_split"]
+    (effect,) = dry(corpus, doc_id_target(first.doc_id.hex())).cluster_effects
+    assert (effect.promoted_doc_id, effect.size) == (second.doc_id.hex(), 4)
+    assert effect.may_split
     early = ask(corpus, url_prefix_target("b.example/"))
-    assert early["cluster_effects"][0]["outcome"] == "no_change_in_shards"
+    assert early.cluster_effects[0].outcome == "no_change_in_shards"
     with LiveLineage(corpus.registry, corpus.store) as live:
         both = [doc_id_target(doc.doc_id.hex()) for doc in (first, second)]
         Matcher(live).match([(target, False) for target in both])
-        (effect,) = impact(live)["cluster_effects"]
-    assert effect["promoted_doc_id"] == min(third.doc_id, fourth.doc_id).hex()
+        (effect,) = impact(live).cluster_effects
+    assert effect.promoted_doc_id == min(third.doc_id, fourth.doc_id).hex()
     answer = dry(corpus, domain_target("example"))
-    assert answer["cluster_effects"][0]["outcome"] == "nothing_left"
+    assert answer.cluster_effects[0].outcome == "nothing_left"
 
 
 def test_the_recipes_policy_decides_among_members_of_one_snapshot(tmp_path: Path) -> None:
@@ -347,8 +348,8 @@ def test_the_recipes_policy_decides_among_members_of_one_snapshot(tmp_path: Path
 
     lock = {"recipe": {"clusters": {"keep": "longest"}}}
     corpus = build(tmp_path, docs=docs, tamper=lengths, lock=lock)
-    (effect,) = dry(corpus, doc_id_target(docs[0].doc_id.hex()))["cluster_effects"]
-    assert effect["promoted_doc_id"] == docs[4].doc_id.hex()
+    (effect,) = dry(corpus, doc_id_target(docs[0].doc_id.hex())).cluster_effects
+    assert effect.promoted_doc_id == docs[4].doc_id.hex()
 
 
 def family(tmp_path: Path) -> Corpus:
@@ -378,14 +379,14 @@ def test_descendants_go_when_any_parent_goes_to_the_last_generation(tmp_path: Pa
         answer = dry(corpus, target)
         assert listed(answer) == ids([parent])
         assert listed(answer, "descendant") == ids([child, grandchild, mixed])
-        orders = {tuple(order) for order in answer["suppressions"]}
+        orders = {tuple(order) for order in answer.suppressions}
         assert {("doc_id", i) for i in ids([child, grandchild, mixed])} <= orders
     assert listed(dry(corpus, url_target(other.url)), "descendant") == ids([mixed])
     assert listed(dry(corpus, url_target(child.url)), "descendant") == ids([grandchild])
     for away in (domain_target("away.example"), url_prefix_target("away.example/")):
         answer = dry(corpus, away)
         assert (listed(answer), listed(answer, "descendant")) == (set(), ids([orphan]))
-        assert not answer["standing"]
+        assert not answer.standing
 
 
 def two_versions(tmp_path: Path) -> Corpus:
@@ -399,18 +400,14 @@ def test_all_live_versions_answer_and_shared_shards_count_once(tmp_path: Path) -
     corpus = two_versions(tmp_path)
     doc = next(d for d in corpus.docs if d.snapshot == EARLY and d.url == "http://long.example/")
     answer = dry(corpus, doc_id_target(doc.doc_id.hex()))
-    by_version = {row["version"]: row for row in answer["versions"]}
+    by_version = {row.version: row for row in answer.versions}
     assert set(by_version) == {"v1", "v2"}
-    assert by_version["v1"]["tokens"] == by_version["v2"]["tokens"] == answer["tokens"] > 0
+    assert by_version["v1"].tokens == by_version["v2"].tokens == answer.tokens > 0
     late = next(d for d in corpus.docs if d.snapshot == LATE and d.url == "http://long.example/")
-    assert [v["version"] for v in dry(corpus, doc_id_target(late.doc_id.hex()))["versions"]] == [
-        "v2"
-    ]
+    assert [v.version for v in dry(corpus, doc_id_target(late.doc_id.hex())).versions] == ["v2"]
     revoke(corpus.registry, "v2")
-    assert dry(corpus, doc_id_target(late.doc_id.hex()))["standing"]
-    assert [v["version"] for v in dry(corpus, doc_id_target(doc.doc_id.hex()))["versions"]] == [
-        "v1"
-    ]
+    assert dry(corpus, doc_id_target(late.doc_id.hex())).standing
+    assert [v.version for v in dry(corpus, doc_id_target(doc.doc_id.hex())).versions] == ["v1"]
 
 
 def test_looking_again_finds_what_was_published_since(tmp_path: Path) -> None:
@@ -423,7 +420,7 @@ def test_looking_again_finds_what_was_published_since(tmp_path: Path) -> None:
         ask(first, text_sha256_target(digest)),
         ask(first, text_target(f"{early[8].text}\n")),
     ]
-    numbers = [answer["request"]["id"] for answer in filed]
+    numbers = [answer.request.id for answer in filed]
     new = Doc(LATE, 0, 9, "http://new.example/", "something new and short")
     corpus = build(tmp_path, "v2", [*early, *pages(LATE), new], tokenizer=first.tokenizer)
     found = look_again(corpus.registry, corpus.store, numbers).documents
@@ -459,13 +456,13 @@ def test_a_text_of_one_version_names_its_documents_in_all_and_when_that_one_is_g
     assert parent.text is not None
     build(tmp_path, "v2", early, read_differently, tokenizer=first.tokenizer)
     filed = ask(first, text_target(parent.text))
-    assert [row["version"] for row in filed["versions"]] == ["v1", "v2"]
-    assert ["doc_id", parent.doc_id.hex()] in filed["suppressions"]
+    assert [row.version for row in filed.versions] == ["v1", "v2"]
+    assert ["doc_id", parent.doc_id.hex()] in filed.suppressions
     revoke(first.registry, "v1")
     child = Doc(EARLY, 0, 501, "http://gen.example/1", "a summary of the page in a few words")
     child.derived_from = [url_key(parent.url)]
     build(tmp_path, "v3", [*early, child], read_differently, tokenizer=first.tokenizer)
-    number = filed["request"]["id"]
+    number = filed.request.id
     found = look_again(first.registry, first.store, [number])
     assert found.versions == ["v2", "v3"]
     roles = {(document.doc_id, document.role) for document in found.documents[number]}
@@ -486,7 +483,7 @@ def test_a_catalog_without_versions_keeps_standing_orders(
         text_sha256_target("ab" * 32),
     ):
         answer = request(registry, Store(tmp_path), target, "why", near_duplicates=True)
-        assert (answer["outcome"], answer["standing"]) == ("filed", True)
+        assert (answer.outcome, answer.standing) == ("filed", True)
     assert len(registry.takedowns("pending")) == 6
     kinds = {row.kind for row in registry.suppressions()}
     assert kinds == {"url_key", "url_prefix", "host", "doc_id", "text_id"}

@@ -16,25 +16,24 @@ from catalog.errors import StoreFileError
 from catalog.figures import counted
 from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.verify.shard_files import check_shard
-from catalog.verify.version import verify
+from catalog.verify.version import Problem, verify
 from corpus_assets.core.schemas import DECISIONS
 from corpus_assets_tests.catalog.corpus import SEQ_LEN, SNAPSHOTS, Corpus, Tables, _write, build
 from corpus_loader.index import HEAD, parse_index
 
 
-def problems(corpus: Corpus) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = verify(corpus.registry, corpus.store, "v1")["problems"]
-    return found
+def problems(corpus: Corpus) -> list[Problem]:
+    return verify(corpus.registry, corpus.store, "v1").problems
 
 
 def test_a_whole_version_passes_and_its_counts_balance(corpus: Corpus) -> None:
     told: list[tuple[str, int, int]] = []
     answer = verify(corpus.registry, corpus.store, "v1", progress=lambda *a: told.append(a))
-    assert answer["ok"], answer["problems"]
-    assert set(answer["snapshots"]) == set(SNAPSHOTS)
-    for counts in answer["snapshots"].values():
-        assert counts["records"] == counts["kept"] + counts["dropped"]
-        assert counts["kept"] == counts["in_shards"]
+    assert answer.ok, answer.problems
+    assert set(answer.snapshots) == set(SNAPSHOTS)
+    for counts in answer.snapshots.values():
+        assert counts.records == counts.kept + counts.dropped
+        assert counts.kept == counts.in_shards
     assert {what for what, _, _ in told} == {"files", "shards", "conservation"}
 
 
@@ -54,7 +53,7 @@ def test_a_single_flipped_bit_is_found_in_files_of_shards(own_corpus: Corpus, ki
         "tokenizer": manifest.tokenizer.path,
     }.get(kind) or getattr(shard, f"{kind}_path")
     flip_a_bit(own_corpus.home / "store" / path)
-    named = {(problem["check"], problem["subject"]) for problem in problems(own_corpus)}
+    named = {(problem.check, problem.subject) for problem in problems(own_corpus)}
     assert ("files", path) in named
 
 
@@ -63,15 +62,15 @@ def test_a_single_flipped_bit_is_found_in_lineage_files(own_corpus: Corpus, tabl
     row = own_corpus.registry.lineage_files("v1", table)[-1]
     flip_a_bit(own_corpus.home / "store" / row.path)
     found = problems(own_corpus)
-    assert [p["subject"] for p in found if p["check"] == "files"] == [row.path]
-    assert {"check": "conservation", "subject": row.snapshot}.items() <= found[-1].items()
-    assert "damaged" in found[-1]["problem"], "what was not counted is said"
+    assert [p.subject for p in found if p.check == "files"] == [row.path]
+    assert (found[-1].check, found[-1].subject) == ("conservation", row.snapshot)
+    assert "damaged" in found[-1].problem, "what was not counted is said"
 
 
 def test_a_missing_file_is_found(own_corpus: Corpus) -> None:
     path = own_corpus.registry.version_shards("v1")[2].bin_path
     (own_corpus.home / "store" / path).unlink()
-    assert any("is not in the store" in problem["problem"] for problem in problems(own_corpus))
+    assert any("is not in the store" in problem.problem for problem in problems(own_corpus))
 
 
 def once(change: Callable[[Tables], Tables], name: str, of: int = 1) -> Callable[[Tables], Tables]:
@@ -173,7 +172,7 @@ def test_tables_that_contradict_each_other_are_found(
     tmp_path: Path, tamper: Callable[[Tables], Tables], sentence: str
 ) -> None:
     found = problems(build(tmp_path, tamper=tamper))
-    assert any(sentence in p["problem"] for p in found if p["check"] == "conservation"), found
+    assert any(sentence in p.problem for p in found if p.check == "conservation"), found
 
 
 def test_a_record_without_text_that_is_kept_is_found(tmp_path: Path) -> None:
@@ -181,7 +180,7 @@ def test_a_record_without_text_that_is_kept_is_found(tmp_path: Path) -> None:
         next(row for row in rows if row["reason"] == "empty_page")["kept"] = True
 
     found = problems(build(tmp_path, tamper=rewrite("decisions", revive)))
-    assert any("records without text that are kept" in problem["problem"] for problem in found)
+    assert any("records without text that are kept" in problem.problem for problem in found)
 
 
 def test_a_capture_kept_twice_is_found(tmp_path: Path) -> None:
@@ -193,7 +192,7 @@ def test_a_capture_kept_twice_is_found(tmp_path: Path) -> None:
         return tables | {"decisions": pa.Table.from_pylist(rows, DECISIONS)} if rows else tables
 
     found = problems(build(tmp_path, tamper=keep_both))
-    assert any("1 documents kept more than once" in problem["problem"] for problem in found)
+    assert any("1 documents kept more than once" in problem.problem for problem in found)
 
 
 def test_row_counts_and_totals_are_compared_with_the_registry(own_corpus: Corpus) -> None:
@@ -202,7 +201,7 @@ def test_row_counts_and_totals_are_compared_with_the_registry(own_corpus: Corpus
         connection.exec_driver_sql("UPDATE version_lineage SET rows = rows + 1 WHERE id = 1")
         connection.exec_driver_sql("UPDATE version_shards SET documents = 99 WHERE tier = 'low'")
         connection.exec_driver_sql("DELETE FROM version_lineage WHERE id = (SELECT max(id) FROM version_lineage)")  # fmt: skip
-    sentences = " | ".join(problem["problem"] for problem in problems(own_corpus))
+    sentences = " | ".join(problem.problem for problem in problems(own_corpus))
     assert "tokens, the version records" in sentences
     assert "rows, " in sentences
     assert "describes shard" in sentences

@@ -12,7 +12,7 @@ import pytest
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.crawl.index import NEAR_BYTES, index_rows, read_indexed, spans
 from corpus_assets.ingest.crawl.settings import IndexSettings
-from corpus_assets.ingest.gates.gates import GateSettings
+from corpus_assets.ingest.gates.settings import GateSettings
 from corpus_assets.ingest.records import RawRecord
 from corpus_assets_tests.crawl_server import CrawlServer, every_other
 from corpus_assets_tests.ingest.crawl.crawl_corpus import FIRST, Place, index_of, two_crawls

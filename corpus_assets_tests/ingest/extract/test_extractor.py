@@ -1,7 +1,8 @@
 import trafilatura
 
 from corpus_assets.ingest.extract import decode
-from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor
+from corpus_assets.ingest.extract.extractor import Extractor
+from corpus_assets.ingest.extract.settings import ExtractionSettings
 from corpus_assets.ingest.formats.warc import read_warc
 from corpus_assets_tests.shared_data import shared_data
 from pageblocks import normalise

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.model_choice import ModelChoice
-from corpus_assets.ingest.documents import IngestSettings
 from corpus_assets.ingest.extract import ExtractionSettings, Extractor, extractor_version
+from corpus_assets.ingest.settings import IngestSettings
 from corpus_assets_tests.ingest.extract.article import ARTICLE
 from pageblocks import Extractor as Reader
 from pageblocks import extract

@@ -6,8 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from corpus_assets.core.urls import Blocklist
-from corpus_assets.ingest.documents import IngestSettings, ingest_part
+from corpus_assets.ingest.documents import ingest_part
 from corpus_assets.ingest.extract import ExtractionSettings, Extractor, extractor_version
+from corpus_assets.ingest.settings import IngestSettings
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets_tests.ingest.extract.article import ARTICLE, SENTENCE
 from corpus_assets_tests.ingest.test_documents import WEB, pinned

@@ -15,8 +15,9 @@ import pytest
 
 from corpus_assets.core.errors import EngineError
 from corpus_assets.ingest.extract import page_worker
-from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor, engine_options
+from corpus_assets.ingest.extract.extractor import Extractor, engine_options
 from corpus_assets.ingest.extract.page_worker import PageWorker, WorkerSpec
+from corpus_assets.ingest.extract.settings import ExtractionSettings
 from corpus_assets_tests.ingest.extract.idle_workers import close_idle_workers
 
 RUDE = "corpus_assets_tests.ingest.extract.rude_child"

@@ -1,6 +1,7 @@
 from resiliparse.extract.html2text import extract_plain_text
 
-from corpus_assets.ingest.extract.extractor import ExtractionSettings, Extractor, extractor_version
+from corpus_assets.ingest.extract.extractor import Extractor, extractor_version
+from corpus_assets.ingest.extract.settings import ExtractionSettings
 from corpus_assets_tests.ingest.extract.test_extractor import real_pages
 from pageblocks import normalise
 

@@ -14,11 +14,12 @@ from corpus_assets.cli.main import main as corpus
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest import formats
-from corpus_assets.ingest.documents import IngestSettings, ingest_part
+from corpus_assets.ingest.documents import ingest_part
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.formats import FORMATS, find_formats, format_of, read_records
 from corpus_assets.ingest.listing import list_files, list_names
 from corpus_assets.ingest.records import SourceFile
+from corpus_assets.ingest.settings import IngestSettings
 from corpus_assets.ingest.source import SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
 

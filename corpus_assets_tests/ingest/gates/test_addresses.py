@@ -4,11 +4,8 @@ import pytest
 
 from corpus_assets.core.errors import CorruptArtifact, SourceError
 from corpus_assets.core.urls import address_of
-from corpus_assets.ingest.gates.categories import (
-    CategoryIndex,
-    build_category_index,
-    checked_category,
-)
+from corpus_assets.ingest.gates.categories import CategoryIndex, build_category_index
+from corpus_assets.ingest.gates.settings import checked_category
 
 
 def write(folder: Path, files: dict[str, str]) -> None:

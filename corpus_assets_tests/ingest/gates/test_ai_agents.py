@@ -4,7 +4,8 @@ from importlib.resources import files
 import pytest
 
 from corpus_assets.ingest.gates.ai_agents import checked_token, training_agents
-from corpus_assets.ingest.gates.optout import OptOutSettings, header_opt_out, meta_opt_out
+from corpus_assets.ingest.gates.optout import header_opt_out, meta_opt_out
+from corpus_assets.ingest.gates.settings import OptOutSettings
 
 
 def test_the_usual_list_tells_those_who_train_from_those_who_search() -> None:

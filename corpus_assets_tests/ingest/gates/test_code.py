@@ -1,7 +1,8 @@
 import pytest
 
-from corpus_assets.ingest.gates.code import CodeSettings, gate_code, gate_path
+from corpus_assets.ingest.gates.code import gate_code, gate_path
 from corpus_assets.ingest.gates.code_languages import language_of
+from corpus_assets.ingest.gates.settings import CodeSettings
 from corpus_assets.ingest.records import Refusal
 
 PLAIN = "def area(width, height):\n    return width * height\n"

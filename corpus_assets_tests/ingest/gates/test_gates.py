@@ -7,12 +7,15 @@ import pytest
 
 from corpus_assets.core.urls import Blocklist, address_of
 from corpus_assets.ingest.gates.categories import CategoryIndex, build_category_index
-from corpus_assets.ingest.gates.gates import GateSettings, gate_page, gate_record
-from corpus_assets.ingest.gates.optout import OptOutSettings
-from corpus_assets.ingest.gates.site_gate import RobotsSettings
+from corpus_assets.ingest.gates.gates import gate_page, gate_record
+from corpus_assets.ingest.gates.settings import (
+    GateSettings,
+    OptOutSettings,
+    RobotsSettings,
+    UrlWords,
+)
 from corpus_assets.ingest.gates.site_index import SiteIndex
 from corpus_assets.ingest.gates.url_lists import UrlLists
-from corpus_assets.ingest.gates.url_words import UrlWords
 from corpus_assets.ingest.listing import list_files
 from corpus_assets.ingest.records import RawRecord, Refusal
 from corpus_assets.ingest.site_files import SiteFileSettings, build_index, read_site_files

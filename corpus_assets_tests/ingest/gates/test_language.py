@@ -3,12 +3,8 @@ from pathlib import Path
 import pytest
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.ingest.gates.language import (
-    LanguageGate,
-    LanguageGateSettings,
-    sample_counts,
-    with_sample,
-)
+from corpus_assets.ingest.gates.language import LanguageGate, sample_counts, with_sample
+from corpus_assets.ingest.gates.settings import LanguageGateSettings
 from corpus_assets.ingest.records import Refusal
 from corpus_assets.models.files import model_at
 

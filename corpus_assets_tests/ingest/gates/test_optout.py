@@ -2,12 +2,8 @@ import time
 
 import pytest
 
-from corpus_assets.ingest.gates.optout import (
-    OptOutSettings,
-    frees_itself,
-    header_opt_out,
-    meta_opt_out,
-)
+from corpus_assets.ingest.gates.optout import frees_itself, header_opt_out, meta_opt_out
+from corpus_assets.ingest.gates.settings import OptOutSettings
 
 DEFAULT = OptOutSettings()
 STRICT = OptOutSettings(directives=("noai", "noimageai", "noindex"))

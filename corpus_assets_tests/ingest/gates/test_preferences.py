@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpus_assets.ingest.gates.gates import GateSettings, gate_page
+from corpus_assets.ingest.gates.gates import gate_page
 from corpus_assets.ingest.gates.preferences import (
     Preference,
     Statement,
@@ -12,6 +12,7 @@ from corpus_assets.ingest.gates.preferences import (
     training_preference,
 )
 from corpus_assets.ingest.gates.robots import parse_robots, rules_for
+from corpus_assets.ingest.gates.settings import GateSettings
 from corpus_assets.ingest.gates.site_rules import (
     from_bytes,
     licence_lines,

@@ -235,7 +235,7 @@ class Erasure:
         if asked.near:
             store = CatalogStore(self.home.store_url)
             answer = takedown.request(self.registry, store, target, "asked", near_duplicates=True)
-            return int(answer["request"]["id"]) if answer["outcome"] == "filed" else None
+            return answer.request.id if answer.outcome == "filed" else None
         new = NewTakedown(
             target.kind,
             target.value,

@@ -1,0 +1,116 @@
+"""What a command answers: a frozen dataclass, from which JSON, text and exit code derive.
+
+JSON has every field, in order, and the properties marked with `told`. Text shows single values as
+aligned lines and lists of dataclasses as tables; `Annotated[int, Shown("tokens before")]` says how
+a field is shown where its name does not. What has no value is left out. An answer that is a
+sentence has `__str__`. What else an answer may have:
+
+    shows       names of the fields and properties that text has, in this order [all fields]
+    conclusion  a sentence under the text
+    notes       sentences for stderr
+    exit_code   of the command; without it `ok` decides: 0, or 1 where it is false
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
+
+BROKEN_EXIT = 1
+
+Row = TypeVar("Row")
+Property = TypeVar("Property", bound=Callable[[Any], object])
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a field is shown: its `title`, the `form` of its values (not asked for None), and of a
+    list of dataclasses its `columns`: names of fields and properties, in this order [all fields].
+    `key` is its name in JSON, where that is no name in Python.
+    """
+
+    title: str = ""
+    form: Callable[[Any], object] | None = None
+    columns: tuple[str, ...] = ()
+    in_text: bool = True
+    key: str = ""
+
+
+JSON_ONLY = Shown(in_text=False)
+
+
+def told(function: Property) -> Property:
+    """Mark a property's function: JSON has the property too."""
+    function.is_told = True  # type: ignore[attr-defined]
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Generic[Row]):
+    """A list as an answer: JSON is the list; text is its table, or `empty` where it has none."""
+
+    rows: Sequence[Row]
+    columns: tuple[str, ...] = ()
+    empty: str = "Nothing found."
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A field of an answer, or a property that stands beside them."""
+
+    name: str
+    key: str
+    title: str
+    shown: Shown
+    is_field: bool
+
+
+def parts_of(kind: type) -> Iterator[Part]:
+    """Yield the fields of a dataclass, and those of its properties that JSON has."""
+    for field in fields(kind):
+        yield _part(field.name, field.type, True)
+    for name, function in _properties(kind):
+        if getattr(function, "is_told", False):
+            yield property_of(kind, name)
+
+
+def property_of(kind: type, name: str) -> Part:
+    """Return a property of a dataclass as a part of its text."""
+    hints = get_type_hints(dict(_properties(kind))[name], include_extras=True)
+    return _part(name, hints.get("return"), False)
+
+
+def columns_of(kind: type, names: Sequence[str] = ()) -> list[Part]:
+    """Return what text shows of a dataclass: `names`, or what it `shows`, or all of its fields."""
+    parts = {part.name: part for part in parts_of(kind)}
+    if chosen := names or getattr(kind, "shows", ()):
+        return [parts.get(name) or property_of(kind, name) for name in chosen]
+    return [part for part in parts.values() if part.is_field and part.shown.in_text]
+
+
+def values_of(answer: Any) -> dict[str, Any]:
+    """Return the fields of an answer by name, as they are."""
+    return {field.name: getattr(answer, field.name) for field in fields(answer)}
+
+
+def exit_code(answer: object) -> int:
+    """Return what a command with this answer ends with."""
+    return int(getattr(answer, "exit_code", 0 if getattr(answer, "ok", True) else BROKEN_EXIT))
+
+
+def notes_of(answer: object) -> Iterable[str]:
+    """Return what is said about an answer beside it."""
+    return getattr(answer, "notes", ())
+
+
+def _properties(kind: type) -> Iterator[tuple[str, Callable[..., object]]]:
+    for each in reversed(kind.__mro__):
+        for name, value in vars(each).items():
+            if isinstance(value, property) and value.fget is not None:
+                yield name, value.fget
+
+
+def _part(name: str, hint: object, is_field: bool) -> Part:
+    found = [one for one in get_args(hint)[1:] if isinstance(one, Shown)]
+    shown = found[0] if found else Shown()
+    return Part(name, shown.key or name, shown.title or name.replace("_", " "), shown, is_field)

@@ -1,0 +1,111 @@
+"""What a recipe says of the last text step: lines and passages to cut, personal data to replace."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from corpus_assets.core.identity import Settings, is_absent
+from corpus_assets.scrub import ScrubSettings, TextHashList
+from corpus_assets.signals import SentenceCut
+from corpus_assets.text.words import MAX_NGRAM
+
+
+class BoilerplateSettings(Settings):
+    """Which lines are counted, and how often makes one boilerplate."""
+
+    domains: tuple[str, ...] = Field(
+        default=("web",),
+        description="whose documents are cleaned; none: no line goes. A recipe that says nothing "
+        "of boilerplate has none where `blocks` extracts: that engine leaves the frame of pages out "
+        "by itself",
+    )
+    min_chars: int = Field(default=12, ge=1, description="shorter lines stay")
+    min_documents: int = Field(
+        default=6, ge=2, description="kept documents of a bucket that must hold a line"
+    )
+    min_share: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="share of the bucket's kept documents that must hold it: a line of a site's "
+        "frame is on most pages, a repeated title or quotation on few",
+    )
+    bucket: Literal["host", "snapshot"] = Field(
+        default="host",
+        description="`host`: lines at one place from the head or foot of a site's texts, in whole "
+        "runs; `snapshot`: lines of all sites together, wherever they are",
+    )
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether a line counts by its place in the text."""
+        return self.bucket == "host"
+
+    def buckets(self, hosts: Iterable[str | None]) -> list[str]:
+        """Return the name under which each document's lines are counted."""
+        if self.bucket == "snapshot":
+            return ["" for _ in hosts]
+        return [host or "" for host in hosts]
+
+
+class RepeatedSpanSettings(Settings):
+    """Which passages count as repeated, and where."""
+
+    domains: tuple[str, ...] = Field(default=("web",), description="whose documents are compared")
+    min_words: int = Field(default=50, ge=8, le=MAX_NGRAM, description="words of a passage")
+
+    @property
+    def print_words(self) -> int:
+        return self.min_words // 2
+
+
+class CleanTextSettings(Settings):
+    boilerplate: BoilerplateSettings = Field(
+        default=BoilerplateSettings(),
+        description="lines that a site repeats; a recipe that does not name it cuts none where "
+        "`blocks` extracts",
+    )
+    repeated_spans: RepeatedSpanSettings | None = Field(
+        default=None, description="cut passages that occur elsewhere in the snapshot; off"
+    )
+    sentences: tuple[SentenceCut, ...] = Field(
+        default=(),
+        exclude_if=is_absent,
+        description="sentences to cut by the score of a classifier, each classifier once",
+    )
+    scrub: ScrubSettings = ScrubSettings()
+    text_hashes: tuple[TextHashList, ...] = Field(
+        default=(), description="lists of texts that must not be in the corpus, by their hashes"
+    )
+    min_chars: int = Field(default=100, ge=1)
+    min_sentences: int | None = Field(
+        default=None,
+        ge=1,
+        exclude_if=is_absent,
+        description="a final text with fewer sentences is dropped, counted as `c4_sentences` are; "
+        "null: they are not counted",
+    )
+    tiers_by_copies: tuple[Annotated[int, Field(ge=2)], ...] = Field(
+        default=(),
+        description="cluster sizes at which kept documents form groups of their own "
+        "(`high/copies=5`)",
+    )
+
+    @model_validator(mode="after")
+    def _ascending(self) -> "CleanTextSettings":
+        if list(self.tiers_by_copies) != sorted(set(self.tiers_by_copies)):
+            raise ValueError("tiers_by_copies must ascend; write each size once")
+        return self
+
+    @model_validator(mode="after")
+    def _each_classifier_once(self) -> "CleanTextSettings":
+        names = [one.name for one in self.sentences]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"sentences: {twice[0]} is a duplicate; name each classifier once")
+        return self
+
+    def identity(self) -> dict[str, object]:
+        """Without the lists: they are inputs by digest, and where they lie is not identity."""
+        return super().identity() | {"text_hashes": []}

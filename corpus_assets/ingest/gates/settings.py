@@ -1,0 +1,144 @@
+"""What a recipe says of gates: which records may pass."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from corpus_assets.core.identity import Settings
+from corpus_assets.ingest.gates.ai_agents import checked_token, training_agents
+
+
+def checked_category(name: str) -> str:
+    """Return the name of a category, by which pages are dropped; ValueError for what is no name."""
+    if not name or "/" in name or name.startswith("."):
+        raise ValueError(f"category {name!r}: write a plain name, such as adult")
+    return name
+
+
+Categories = Annotated[
+    dict[Annotated[str, AfterValidator(checked_category)], str], Field(max_length=255)
+]
+"""Categories of pages to leave out, each with its folder in UT1's layout."""
+
+
+class CodeSettings(Settings):
+    """Which source files are let in."""
+
+    languages: tuple[str, ...] | None = Field(
+        default=None, description="languages to keep, as named in `code_languages`; None: all known"
+    )
+    vendored: tuple[str, ...] = Field(
+        default=(
+            "vendor", "vendored", "third_party", "third-party", "thirdparty", "node_modules",
+            "bower_components", "site-packages", "Godeps", "Pods", "Carthage", "external_libs",
+            "deps/*/src", ".git",
+        ),
+        description="names of folders, or patterns for paths, that hold other projects' code",
+    )  # fmt: skip
+
+
+class UrlWords(Settings):
+    """Words, enough of which in an address block a page."""
+
+    name: str = Field(min_length=1, description="of the list, for `--set` and people")
+    words: tuple[str, ...] = Field(
+        default=(),
+        description="words of any script, such as `casino` or `free-porn`; case-insensitive",
+    )
+    inside_words: bool = Field(default=False, description="find them inside longer words too")
+    ignored: str = Field(
+        default="", description="characters that do not count in an address, such as `-.`"
+    )
+    min_words: int = Field(default=1, ge=1, description="different ones that block a page")
+
+    @model_validator(mode="after")
+    def _can_be_found(self) -> Self:
+        from corpus_assets.ingest.gates.readable_words import checked_word
+
+        for word in self.words:
+            if set(checked_word(word)) & set(self.ignored):
+                raise ValueError(f"{word!r} holds a character that is ignored; write it without")
+        return self
+
+
+class RobotsSettings(Settings):
+    """Whose robots.txt rules are honoured, by RFC 9309. Needs `site_files` of the source, or the
+    robots.txt records of its crawl."""
+
+    agents: tuple[str, ...] = Field(
+        min_length=1,
+        description="product tokens, such as GPTBot and CCBot; a page that is closed to any of them is "
+        "dropped",
+    )
+    missing: Literal["allow", "refuse"] = Field(
+        default="allow", description="what a host means whose robots.txt is not known"
+    )
+
+    @field_validator("agents")
+    @classmethod
+    def _tokens(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(checked_token(agent) for agent in value)
+
+
+class OptOutSettings(Settings):
+    """Which signals are honoured."""
+
+    on_disallow: Literal["drop", "record"] = Field(
+        default="drop",
+        description="what becomes of a page that is not for training by any of these signals, "
+        "`Content-Usage` and `Content-Signal` included: `record` keeps it, with its `preference`",
+    )
+    directives: tuple[str, ...] = Field(
+        default=("noai",),
+        description="directives of `X-Robots-Tag` and of robots `<meta>` tags; `none` counts as "
+        "`noindex`",
+    )
+    agents: tuple[str, ...] = Field(
+        default_factory=training_agents,
+        description="product tokens of agents that train, whose own directives count; those of a "
+        "list that comes with the program",
+    )
+
+    @field_validator("agents")
+    @classmethod
+    def _tokens(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(checked_token(agent) for agent in value)
+
+
+class LanguageGateSettings(Settings):
+    """What a page's roughly stripped text must be for the page to be extracted.
+
+    Keep `min_score` far below the recipe's own threshold: menus in another language lower it.
+    """
+
+    languages: tuple[str, ...] = Field(
+        default=(), description="codes as in `language`; none: any language passes"
+    )
+    min_score: float = Field(
+        default=0.1, ge=0, le=1, description="that one of them reaches among the likeliest three"
+    )
+    min_chars: int = Field(default=0, ge=0, description="characters other than white space")
+    sample_share: float = Field(
+        default=0.01, ge=0, le=1, description="of refused pages, extracted to find false drops"
+    )
+
+
+class GateSettings(Settings):
+    """What may pass."""
+
+    blocked_url_words: tuple[UrlWords, ...] = Field(
+        default=(), description="lists of words that block a page whose decoded URL holds them"
+    )
+    max_bytes: int = Field(default=2_000_000, ge=1)
+    allowed_licences: tuple[str, ...] | None = Field(
+        default=None,
+        description="SPDX ids that pass, by OR, AND and WITH of an expression, and `unknown` for what "
+        "states no licence and has none by its source; null: any",
+    )
+    robots: RobotsSettings | None = Field(
+        default=None, description="robots.txt as of the crawl; null: it is not looked at"
+    )
+    optout: OptOutSettings = Field(default_factory=OptOutSettings)
+    language_gate: LanguageGateSettings | None = Field(
+        default=None, description="a cheap look at language and length before extraction"
+    )
