@@ -89,7 +89,7 @@ def kept_of(name: str, files: list[Path], home: Home, workers: int) -> Kept:
         pin_sources(session)
         graph = session.pipeline.graph
         upstream = graph.upstream(["clusters"])
-        needed = {stage.asset for stage in graph if stage.name in upstream}
+        needed = {graph.asset_of(name).name for name in upstream}
         for asset in graph.assets.values():
             for crawl in crawls if asset.is_by_snapshot else (None,):
                 if asset.name in needed:

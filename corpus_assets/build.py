@@ -145,7 +145,7 @@ def kernels_line(cache: Path | None) -> str | None:
 def tell_before(session: Session, asset: str) -> None:
     """Tell what is known to go wrong before an asset is run: of the mixture, as soon as
     selection is done."""
-    line = warning_before_tokens(session.pipeline) if asset == CLUSTERS.asset else None
+    line = warning_before_tokens(session.pipeline) if asset == CLUSTERS.name else None
     if line is not None:
         session.progress.log(line)
 
@@ -309,7 +309,7 @@ def resolve_lock(session: Session, folder: Path) -> str:
                     session.engine,
                     session.registry,
                     session.progress,
-                    AssetReport(stage.asset, snapshot),
+                    AssetReport(pipeline.graph.asset_of(stage.name).name, snapshot),
                     stage,
                     snapshot,
                 )

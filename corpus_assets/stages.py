@@ -1,8 +1,9 @@
-"""The stages in the order of the graph: the page to read first.
+"""The assets of the graph in their order, each with the steps that make it: the page to read first.
 
-Each is declared in the room of its subject; `core/stage.py` says what a declaration holds. To add
-a stage, write its file and name it here. A shuffle (`core/shuffle.py`) stands for the stages that
-it is made of: the one that reads each part, and those that bring together what many parts have.
+A stage is declared in the room of its subject; `core/stage.py` says what a declaration holds. The
+last step completes an asset and gives it its name. A shuffle (`core/shuffle.py`) stands for the
+stages that it is made of: the one that reads each part, and those that bring together what many
+parts have. To add a stage, write its file and name it here.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from corpus_assets.clean import (
     REPEATED_SPANS,
     SENTENCE_SCORES,
 )
-from corpus_assets.core.stage import graph_of
+from corpus_assets.core.stage import asset, graph_of
 from corpus_assets.core.task import TaskContext
 from corpus_assets.decontam import COMMON_ITEMS, CONTAMINATION, EVAL_INDEX, JUDGEMENTS
 from corpus_assets.dedup import (
@@ -44,49 +45,35 @@ from corpus_assets.tokenizer import AMOUNTS, DRAW, SAMPLE, TOKENIZER
 STAGES = graph_of(
     (
         # From source files to text; gates first.
-        CATEGORY_INDEX,
-        SITE_RULES,
-        ROBOTS_INDEX,
-        DOCUMENTS,
+        asset(CATEGORY_INDEX, SITE_RULES, ROBOTS_INDEX, DOCUMENTS),
         # What is trained or resolved once and then pinned, and the signals that use it.
         EVAL_INDEX,
-        CLASSIFIER_SAMPLE,
-        CLASSIFIERS,
-        PERPLEXITY_MODEL,
-        PERPLEXITY_MODELS,
-        SCORE_SAMPLE,
-        SCORE_SURVIVORS,
-        SCORE_RANKS,
+        asset(CLASSIFIER_SAMPLE, CLASSIFIERS),
+        asset(PERPLEXITY_MODEL, PERPLEXITY_MODELS),
+        asset(SCORE_SAMPLE, SCORE_SURVIVORS, SCORE_RANKS),
         SIGNALS,
         # Who stays: rules over signals, one of each cluster, no benchmark items.
         SIGNATURES,
-        SURVIVORS,
-        SURVIVOR_EXCHANGE,
-        SURVIVOR_CLUSTERS,
-        QUALITY_CUTOFFS,
+        asset(SURVIVORS, SURVIVOR_EXCHANGE, SURVIVOR_CLUSTERS, QUALITY_CUTOFFS),
         SELECTION,
-        CLUSTER_EXCHANGE,
-        CLUSTERS,
+        asset(CLUSTER_EXCHANGE, CLUSTERS),
         CONTAMINATION,
         COMMON_ITEMS,
-        # What is left of their text.
-        JUDGEMENTS,
-        LINE_KEYS,
-        COMMON_LINES,
-        BOILERPLATE,
-        COMMON_PRINTS,
-        REPEATED_SPANS,
-        SENTENCE_SCORES,
-        CLEAN_TEXT,
+        # What is left of their text: verdicts on benchmark items, lines and spans that repeat,
+        # sentences, then every edit at once.
+        asset(
+            JUDGEMENTS,
+            LINE_KEYS,
+            COMMON_LINES,
+            BOILERPLATE,
+            COMMON_PRINTS,
+            REPEATED_SPANS,
+            SENTENCE_SCORES,
+            CLEAN_TEXT,
+        ),
         # Tokens, shards, and keys to find single documents by.
-        AMOUNTS,
-        DRAW,
-        SAMPLE,
-        TOKENIZER,
-        SHARD_COUNTS,
-        TOKENS,
-        TOKEN_SLICES,
-        SHARDS,
+        asset(AMOUNTS, DRAW, SAMPLE, TOKENIZER),
+        asset(SHARD_COUNTS, TOKENS, TOKEN_SLICES, SHARDS),
         LINEAGE_KEYS,
     ),
     given=("source_files",),

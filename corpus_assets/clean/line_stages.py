@@ -153,7 +153,6 @@ LINE_KEYS = Stage(
     Scope.PART,
     plan_line_keys,
     run_line_keys,
-    asset="clean_text",
     reads=(files.DOCUMENTS,),
     writes=(files.LINE_KEYS,),
     by_row=frozenset({"documents"}),
@@ -165,7 +164,6 @@ LINE_COUNTS = Stage(
     Scope.PART,
     plan_line_counts,
     run_line_counts,
-    asset="clean_text",
     reads=(files.LINE_KEYS, *FATE_FILES),
     writes=(files.LINE_COUNTS, files.BUCKET_COUNTS),
 )
@@ -200,7 +198,6 @@ LINE_CANDIDATES = Stage(
     Scope.PART,
     plan_line_candidates,
     run_line_candidates,
-    asset="clean_text",
     reads=(files.LINE_KEYS, files.COMMON_LINES, *FATE_FILES),
     writes=(files.LINE_CANDIDATES,),
 )

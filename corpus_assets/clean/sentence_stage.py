@@ -125,7 +125,6 @@ SENTENCE_SCORES = Stage(
     Scope.PART,
     plan_sentence_scores,
     run_sentence_scores,
-    asset="clean_text",
     reads=(files.DOCUMENTS, files.CLASSIFIER),
     writes=(files.SENTENCE_SCORES,),
     by_row=frozenset({"documents"}),

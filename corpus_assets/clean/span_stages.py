@@ -142,7 +142,6 @@ SPAN_PRINTS = Stage(
     Scope.PART,
     plan_span_prints,
     run_span_prints,
-    asset="clean_text",
     reads=(files.BOILERPLATE, *FATE_FILES),
     writes=(files.SPAN_PRINTS,),
 )
@@ -164,7 +163,6 @@ SPAN_GRAMS = Stage(
     Scope.PART,
     plan_span_grams,
     run_span_grams,
-    asset="clean_text",
     reads=(files.BOILERPLATE, files.COMMON_PRINTS, *FATE_FILES),
     writes=(files.SPAN_GRAMS,),
 )

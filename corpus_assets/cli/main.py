@@ -239,11 +239,11 @@ def plan(
         if session.pipeline.recipe.use_fallbacks:
             body["signals"]["fallbacks"] = session.pipeline.recipe.fallbacks_in_use()
         for name, would_be in fresh.items():
-            asset = body[session.pipeline.graph[name.partition("/")[0]].asset]
+            asset = body[session.pipeline.graph.asset_of(name.partition("/")[0]).name]
             found = {"from": taken.origin.get(name, lock), "fresh": would_be}
             asset.setdefault("calibrations", {})[name] = found
         if foreseen is not None:
-            body[SHARDS.asset]["mixture"] = vars(foreseen)
+            body[SHARDS.name]["mixture"] = vars(foreseen)
         _print([json.dumps(body)])
     else:
         told = ["", f"  {mixture}"] if mixture is not None else []

@@ -100,7 +100,6 @@ class Shuffle:
             File(f"{result.stage}_groups", f"{one.name}.zip") for one in self.rows
         )
         self.ranges_file = File(f"{result.stage}_ranges", "rows.parquet")
-        asset = each.asset
         written = tuple(one.file for one in self.rows)
         counted = (*written, *(one.file for one in (beside.rows if beside else ())))
         shared = (beside.ranges_file, beside.result_file) if beside else ()
@@ -110,7 +109,6 @@ class Shuffle:
             Scope.SNAPSHOT,
             self._plan_groups,
             self._run_group,
-            asset=asset,
             reads=counted,
             writes=self._group_files,
         )
@@ -120,7 +118,6 @@ class Shuffle:
             Scope.SNAPSHOT,
             self._plan_ranges,
             self._run_range,
-            asset=asset,
             reads=(*counted, *self._group_files, *shared),
             writes=(self.ranges_file,),
         )
@@ -131,7 +128,6 @@ class Shuffle:
             self._plan_result,
             self._run_result,
             about=about,
-            asset=asset,
             reads=(*written, self.ranges_file, *shared, *reads),
             writes=(result,),
             calibration=calibration,
@@ -267,7 +263,6 @@ class Gather:
             Scope.SNAPSHOT,
             self._plan_groups,
             self._run_group,
-            asset=result.stage,
             reads_all=reads,
             writes=(self.groups_file,),
         )
@@ -328,7 +323,6 @@ class Regroup:
         join: Callable[[Sequence[bytes]], bytes],
         most: Callable[[Any, str], int],
         *,
-        asset: str,
         reads: tuple[File, ...] = (),
     ) -> None:
         """`join` makes one range of those of several parts that have a name in common; `most` says
@@ -341,7 +335,6 @@ class Regroup:
             Scope.SNAPSHOT,
             self._plan_groups,
             self._run_group,
-            asset=asset,
             reads=(file, *reads),
             writes=(self._groups_file,),
         )

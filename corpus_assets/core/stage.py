@@ -78,7 +78,6 @@ class Stage:
     reads: tuple[File, ...] = ()  # of the same snapshot, or of a stage over all of them
     reads_all: tuple[File, ...] = ()  # of several snapshots
     about: str = ""  # of the asset that it completes, for people
-    asset: str = ""  # that it is a step of; its own where none is named
     drops: tuple[str, ...] = ()
     """Reasons for which documents end here, or patterns of them (`*` where rules name them)."""
     fed_by: tuple[str, str] | None = None  # (stage, count) that its own `documents_in` equals
@@ -98,10 +97,6 @@ class Stage:
     before_purge: Callable[..., Sequence[Result]] | None = None
     """Its results as they were before the last takedown filtered them, where they are still there.
     None: no takedown filters them."""
-
-    def __post_init__(self) -> None:
-        if not self.asset:
-            object.__setattr__(self, "asset", self.name)
 
     @property
     def stages(self) -> "tuple[Stage, ...]":
@@ -191,10 +186,13 @@ class Declared(Protocol):
 
 @dataclass(frozen=True)
 class Asset:
-    """Stages that are shown and asked for as one; the last of them completes it."""
+    """Stages that are shown and asked for as one; the last of them completes it, and names it."""
 
-    name: str
     stages: tuple[Stage, ...]
+
+    @property
+    def name(self) -> str:
+        return self.last.name
 
     @property
     def last(self) -> Stage:
@@ -219,9 +217,9 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """Stages in an order in which each reads only what those before it write."""
+    """Assets in an order in which each stage reads only what those before it write."""
 
-    stages: tuple[Stage, ...]
+    declared: tuple[Asset, ...]
     given: tuple[str, ...] = ()  # assets outside of it that stages may read
     _by_name: dict[str, Stage] = field(init=False, repr=False, default_factory=dict)
 
@@ -246,12 +244,17 @@ class Graph:
         return self._by_name[name]
 
     @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        return tuple(stage for asset in self.declared for stage in asset.stages)
+
+    @cached_property
     def assets(self) -> Mapping[str, Asset]:
-        """Assets in the order of the graph."""
-        found: dict[str, list[Stage]] = {}
-        for stage in self.stages:
-            found.setdefault(stage.asset, []).append(stage)
-        return {name: Asset(name, tuple(stages)) for name, stages in found.items()}
+        """Assets by name, in the order of the graph."""
+        return {asset.name: asset for asset in self.declared}
+
+    def asset_of(self, stage: str) -> Asset:
+        """Return the asset that a stage is a step of."""
+        return next(each for each in self.declared if self[stage] in each.stages)
 
     @property
     def calibrations(self) -> Mapping[str, Calibration]:
@@ -279,7 +282,7 @@ class Graph:
                 if file.stage in self.given:
                     across.setdefault(file.stage, False)
                     continue
-                other = self.assets[self[file.stage].asset]
+                other = self.asset_of(file.stage)
                 if other.name != asset:
                     # A stage by snapshot inside an asset over all of them reads every snapshot.
                     is_across = file in stage.reads_all or not own.is_by_snapshot
@@ -288,6 +291,11 @@ class Graph:
         return [Edge(name, across[name]) for name in (*self.given, *self.assets) if name in across]
 
 
+def asset(*steps: Declared) -> Asset:
+    """Declare an asset by its steps, in their order."""
+    return Asset(tuple(stage for step in steps for stage in step.stages))
+
+
 def graph_of(declared: Iterable[Declared], given: tuple[str, ...] = ()) -> Graph:
-    """Return the graph of all stages that are declared."""
-    return Graph(tuple(stage for each in declared for stage in each.stages), given)
+    """Return the graph of these assets; a stage or shuffle that is named alone is one."""
+    return Graph(tuple(asset(each) for each in declared), given)

@@ -368,7 +368,6 @@ JUDGEMENTS = Stage(
     Scope.ALL,
     plan_judgements,
     run_judgements,
-    asset="clean_text",
     writes=(files.JUDGEMENTS,),
     inputs=judgement_pins,
 )

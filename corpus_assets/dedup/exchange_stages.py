@@ -113,7 +113,6 @@ class ClusterExchange:
     def __init__(
         self,
         prefix: str,
-        asset: str,
         kept: File,
         window: "Callable[[DedupPlanner, str], Sequence[str]]",
     ) -> None:
@@ -133,7 +132,6 @@ class ClusterExchange:
                 Scope.SNAPSHOT,
                 plan,
                 run,
-                asset=asset,
                 reads=before,
                 reads_all=across,
                 writes=(file,),

@@ -161,10 +161,8 @@ SIGNATURES = part_stage(
     by_row=frozenset({"documents"}),
 )
 
-CLUSTER_EXCHANGE = ClusterExchange("cluster", "clusters", files.SELECTION, cluster_window_of)
-SURVIVOR_EXCHANGE = ClusterExchange(
-    "survivor", "quality_cutoffs", files.SURVIVORS, survivor_window_of
-)
+CLUSTER_EXCHANGE = ClusterExchange("cluster", files.SELECTION, cluster_window_of)
+SURVIVOR_EXCHANGE = ClusterExchange("survivor", files.SURVIVORS, survivor_window_of)
 
 CLUSTERS = Stage(
     "clusters",
@@ -187,7 +185,6 @@ SURVIVOR_CLUSTERS = Stage(
     Scope.SNAPSHOT,
     plan_survivor_clusters,
     run_survivor_clusters,
-    asset="quality_cutoffs",
     reads=SURVIVOR_EXCHANGE.reads,
     reads_all=(files.RECORDS, *SIGNED_FILES, files.SURVIVORS),
     writes=(files.SURVIVOR_MEMBERS,),

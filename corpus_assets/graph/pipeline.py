@@ -119,7 +119,7 @@ class Pipeline:
         finished = self.finished(name, snapshot)
         rows = finished.rows(prints)
         if (rows < 0).any():
-            asset = self.graph.assets[self.graph[name].asset]
+            asset = self.graph.asset_of(name)
             where = f" of {snapshot}" if snapshot and asset.is_by_snapshot else ""
             raise MissingInput(
                 f"{asset.name}{where} is not complete; materialize it first, or run `corpus build`"

@@ -185,7 +185,6 @@ CATEGORY_INDEX = Stage(
     Scope.ALL,
     plan_category_index,
     run_category_index,
-    asset="documents",
     writes=(files.CATEGORIES,),
 )
 
@@ -195,7 +194,6 @@ SITE_RULES = Stage(
     Scope.SNAPSHOT,
     plan_site_rules,
     run_site_rules,
-    asset="documents",
     reads=(files.SOURCE_FILES,),
     writes=(files.SITE_RULES,),
 )
@@ -206,7 +204,6 @@ ROBOTS_INDEX = Stage(
     Scope.SNAPSHOT,
     plan_robots_index,
     run_robots_index,
-    asset="documents",
     reads=(files.SITE_RULES,),
     writes=(files.SITES, files.ROBOTS_RULES),
 )

@@ -323,7 +323,7 @@ class _Measured:
             key = (row.snapshot or "", -1 if row.part is None else row.part)
             if row.cpu_seconds is None or row.stage not in known:
                 continue
-            if STAGES.assets[STAGES[row.stage].asset].is_calibration:
+            if STAGES.asset_of(row.stage).is_calibration:
                 once.append(row)
             elif STAGES[row.stage].scope is Scope.PART and key in parts:
                 parts[key][row.stage].append(row)

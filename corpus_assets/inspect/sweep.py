@@ -120,7 +120,7 @@ def _sample(session: Session) -> list[Output]:
             pin_snapshot(pipeline, session.registry, name)
         for stage in pipeline.graph:
             for snapshot in snapshots_of(pipeline, stage, None) if stage.name in needed else ():
-                report = AssetReport(stage.asset, snapshot)
+                report = AssetReport(pipeline.graph.asset_of(stage.name).name, snapshot)
                 run_stage(
                     pipeline,
                     session.engine,

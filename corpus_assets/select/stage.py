@@ -237,7 +237,6 @@ SURVIVORS = part_stage(
     writes=(files.SURVIVORS,),
     settings=_survivor_rules,
     is_asked=_asks_survivors,
-    asset="quality_cutoffs",
 )
 
 SCORE_SURVIVORS = part_stage(
@@ -248,7 +247,6 @@ SCORE_SURVIVORS = part_stage(
     writes=(files.SCORE_SURVIVORS,),
     settings=_score_survivor_rules,
     is_asked=_asks_score_survivors,
-    asset="score_ranks",
 )
 
 QUALITY_CUTOFFS = Gather(

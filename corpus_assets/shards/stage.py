@@ -176,7 +176,6 @@ SHARD_COUNTS = Stage(
     Scope.SNAPSHOT,
     plan_shard_counts,
     run_shard_counts,
-    asset="shards",
     reads=(files.FINAL,),
     writes=(files.SHARD_COUNTS,),
     calibration=Calibration(
@@ -208,7 +207,6 @@ TOKENS = part_stage(
         "shard_counts": pipeline.calibration(files.SHARD_COUNTS, snapshot),
     },
     reads_shared=(files.TOKENIZER, files.SHARD_COUNTS),
-    asset="shards",
     by_row=frozenset({"final", "shard_counts"}),
 )
 
@@ -216,7 +214,6 @@ TOKEN_SLICES = Regroup(
     files.TOKENS,
     lambda slices: route.slice_bytes(*route.join_slices(slices)),
     _group_parts,
-    asset="shards",
     reads=(files.SHARD_COUNTS,),
 )
 

@@ -252,7 +252,6 @@ AMOUNTS = part_stage(
     writes=(files.TOKENIZER_AMOUNTS,),
     settings=_place_settings,
     is_asked=_is_asked,
-    asset="tokenizer",
 )
 
 DRAW = Stage(
@@ -261,7 +260,6 @@ DRAW = Stage(
     Scope.ALL,
     plan_draw,
     run_draw,
-    asset="tokenizer",
     reads_all=(files.TOKENIZER_AMOUNTS,),
     writes=(files.TOKENIZER_DRAW,),
 )
@@ -276,7 +274,6 @@ SAMPLE = part_stage(
     is_asked=_is_asked,
     shared=lambda pipeline, snapshot: {"draw": pipeline.parts(files.TOKENIZER_DRAW)[0]},
     reads_shared=(files.TOKENIZER_DRAW,),
-    asset="tokenizer",
 )
 
 TOKENIZER = Stage(

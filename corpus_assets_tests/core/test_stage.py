@@ -6,7 +6,7 @@ import pytest
 
 from corpus_assets.core import files
 from corpus_assets.core.files import File
-from corpus_assets.core.stage import Edge, Graph, Scope, Stage
+from corpus_assets.core.stage import Edge, Graph, Scope, Stage, asset, graph_of
 from corpus_assets.core.task import TaskContext
 from corpus_assets.recipe.recipe import DroppingAsset
 from corpus_assets.stages import STAGES
@@ -23,7 +23,6 @@ def stage(
     reads: tuple[File, ...] = (),
     reads_all: tuple[File, ...] = (),
     scope: Scope = Scope.PART,
-    asset: str = "",
 ) -> Stage:
     def run(context: TaskContext) -> None:
         raise AssertionError("not to be run")
@@ -37,13 +36,12 @@ def stage(
         writes=(writes,),
         reads=reads,
         reads_all=reads_all,
-        asset=asset,
     )
 
 
 def chain(*, across: bool = False) -> Graph:
     """a -> b (by snapshot), c over all of them, d by snapshot again."""
-    return Graph(
+    return graph_of(
         (
             stage("a", A),
             stage("b", B, reads=() if across else (A,), reads_all=(A,) if across else ()),
@@ -55,25 +53,27 @@ def chain(*, across: bool = False) -> Graph:
 
 def test_a_stage_may_read_only_what_an_earlier_one_writes() -> None:
     with pytest.raises(ValueError, match=r"b reads a\.parquet of a, which comes later"):
-        Graph((stage("b", B, reads=(A,)), stage("a", A)))
+        graph_of((stage("b", B, reads=(A,)), stage("a", A)))
 
 
 def test_a_file_is_written_by_the_stage_that_it_names() -> None:
     with pytest.raises(ValueError, match=r"b writes a\.parquet, which is of a"):
-        Graph((stage("b", A),))
+        graph_of((stage("b", A),))
 
 
 def test_names_of_stages_are_their_own() -> None:
     with pytest.raises(ValueError, match="two stages are called a"):
-        Graph((stage("a", A), stage("a", A)))
+        graph_of((stage("a", A), stage("a", A)))
 
 
 def test_steps_of_an_asset_give_it_their_edges() -> None:
-    graph = Graph(
+    graph = graph_of(
         (
             stage("a", A),
-            stage("b", B, reads=(A,), asset="c"),
-            stage("c", C, reads_all=(B,), scope=Scope.ALL),
+            asset(
+                stage("b", B, reads=(A,)),
+                stage("c", C, reads_all=(B,), scope=Scope.ALL),
+            ),
             stage("d", D, reads=(C,)),
         )
     )
@@ -108,9 +108,11 @@ def test_every_file_that_a_stage_writes_is_used() -> None:
 
 
 def test_bounds_of_survival_can_be_set_for_every_asset_that_drops() -> None:
-    assert set(get_args(DroppingAsset)) == {one.asset for one in STAGES if one.drops}
+    assert set(get_args(DroppingAsset)) == {
+        STAGES.asset_of(one.name).name for one in STAGES if one.drops
+    }
 
 
 def test_every_asset_says_what_it_is_for() -> None:
-    for asset in STAGES.assets.values():
-        assert asset.last.about.endswith("."), asset.name
+    for one in STAGES.assets.values():
+        assert one.last.about.endswith("."), one.name

@@ -31,16 +31,14 @@ def add_up(tables: Tables) -> pa.Table:
 
 SHUFFLE = Shuffle(
     HOSTS,
-    part_stage(
-        "part_hosts", 1, count_hosts, {"documents": files.DOCUMENTS}, (PART_HOSTS,), asset="hosts"
-    ),
+    part_stage("part_hosts", 1, count_hosts, {"documents": files.DOCUMENTS}, (PART_HOSTS,)),
     [Rows(PART_HOSTS, "key", add_up)],
     reduce=lambda context, counted: add_up(counted),
     finish=lambda context, tables: pa.concat_tables(tables).drop_columns("key").sort_by("host"),
     version=1,
     about="Documents of each host.",
 )
-WITH_HOSTS = graph_of((*STAGES, SHUFFLE), STAGES.given)
+WITH_HOSTS = graph_of((*STAGES.declared, SHUFFLE), STAGES.given)
 
 
 def function_of(stage: str) -> Callable[[TaskContext], None]:

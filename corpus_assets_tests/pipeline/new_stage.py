@@ -11,7 +11,7 @@ from corpus_assets.core import files
 from corpus_assets.core.files import File
 from corpus_assets.core.planner import AnyRecipe, Planner
 from corpus_assets.core.schemas import DOC_ID
-from corpus_assets.core.stage import Graph, Scope, Stage
+from corpus_assets.core.stage import Scope, Stage, graph_of
 from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.stages import STAGES
 
@@ -47,7 +47,7 @@ STAGE = Stage(
     reads=(files.SHARD_SPANS,),
     writes=(LENGTHS,),
 )
-WITH_LENGTHS = Graph((*STAGES, STAGE), STAGES.given)
+WITH_LENGTHS = graph_of((*STAGES.declared, STAGE), STAGES.given)
 
 
 def function_of(stage: str) -> Callable[[TaskContext], None]:

@@ -11,7 +11,7 @@ from corpus_assets import graph
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.home import Home
 from corpus_assets.core.planner import AnyRecipe, Planner
-from corpus_assets.core.stage import Graph, Stage
+from corpus_assets.core.stage import Stage, graph_of
 from corpus_assets.core.task import Task, read_table
 from corpus_assets.defs.assets import stage_asset
 from corpus_assets.graph.checks import check_asset
@@ -55,7 +55,9 @@ def test_it_is_planned_run_checked_and_shown(place: Place) -> None:
 def test_a_read_that_is_not_declared_is_refused(place: Place) -> None:
     hidden = replace(STAGE, reads=())
     with open_session(str(place.recipe), Home.resolve(str(place.home))) as session:
-        pipeline = replace(session.pipeline, graph=Graph((*STAGES, hidden), STAGES.given))
+        pipeline = replace(
+            session.pipeline, graph=graph_of((*STAGES.declared, hidden), STAGES.given)
+        )
         with pytest.raises(ValueError, match="lengths reads shards, which it does not declare"):
             pipeline.tasks("lengths", pipeline.recipe.snapshots[0])
 
@@ -78,7 +80,7 @@ def test_it_says_itself_what_follows_its_tasks_and_when_they_are_planned_again(
 
     own = replace(STAGE, plan=planned, plan_key=lambda *_: orders[-1], after=after, accept=refuse)
     with open_session(str(place.recipe), Home.resolve(str(place.home))) as session:
-        pipeline = replace(session.pipeline, graph=Graph((*STAGES, own), STAGES.given))
+        pipeline = replace(session.pipeline, graph=graph_of((*STAGES.declared, own), STAGES.given))
         engine = LocalEngine(session.home.store_url, function_of)
         snapshot = pipeline.recipe.snapshots[0]
         for _ in range(2):  # what is cached is refused as what is new

@@ -439,7 +439,6 @@ CLASSIFIER_SAMPLE = Stage(
     Scope.PART,
     plan_sample,
     run_sample,
-    asset="classifiers",
     reads=(files.DOCUMENTS,),
     writes=(files.CLASSIFIER_SAMPLE,),
 )

@@ -166,7 +166,6 @@ PERPLEXITY_MODEL = Stage(
     Scope.ALL,
     plan_perplexity_model,
     run_perplexity_model,
-    asset="perplexity_models",
     writes=(files.PERPLEXITY_MODEL,),
     inputs=model_pins,
 )

@@ -179,7 +179,6 @@ SCORE_SAMPLE = Stage(
     Scope.PART,
     plan_score_sample,
     run_score_sample,
-    asset="score_ranks",
     reads=(files.DOCUMENTS, files.CLASSIFIER, files.PERPLEXITY_MODELS),
     writes=(files.SCORE_SAMPLE,),
 )
