@@ -24,6 +24,7 @@ from corpus_assets.dedup import exchange_stages
 from corpus_assets.session import open_session
 from corpus_assets_tests.demo_build import build_demo, version_files
 from corpus_assets_tests.homes import copy_home
+from corpus_assets_tests.own_s3 import nothing_of_the_user, s3, s3_server, s3_url  # noqa: F401 - fixtures
 from corpus_assets_tests.ray_cluster import ray_cluster  # noqa: F401 - a fixture
 from corpus_assets_tests.small_corpus import make_small_corpus
 

@@ -1,4 +1,5 @@
-"""A file has one docstring, at its top, and no function is too long to be read at once."""
+"""A file has one docstring, at its top; no function is too long to be read at once; tests of a room
+are in the folder of its name."""
 
 import ast
 import tokenize
@@ -10,6 +11,15 @@ import pytest
 from corpus_assets_tests.distributions import ROOT, SOURCES
 
 PRODUCT = [path for folder in SOURCES.values() for path in folder.rglob("*.py")]
+
+TESTS = ROOT / "corpus_assets_tests"
+NO_ROOMS = {
+    "deploy": "what a team's machines run",
+    "pipeline": "stages as a user writes them, which docs point at",
+    "promises": "what holds over all rooms",
+    "promises/erasure": "random corpora, recipes and requests for P4",
+}
+SUPPORT = "support"  # in the folder of a room: what its tests share
 
 MAX_HEADING_CHARS = 50
 MAX_FUNCTION_LINES = 120
@@ -47,6 +57,37 @@ def long_functions(path: Path) -> Iterator[tuple[str, int]]:
             lines = node.end_lineno - node.lineno + 1 if node.end_lineno else 0
             if lines > MAX_FUNCTION_LINES:
                 yield node.name, lines
+
+
+def folders_of(root: Path) -> set[str]:
+    """Folders below one that hold Python, as paths from it."""
+    return {path.parent.relative_to(root).as_posix() for path in root.rglob("*.py")} - {"."}
+
+
+def strangers(tests: set[str], rooms: set[str]) -> list[str]:
+    """Folders of tests that are named for no room."""
+    return sorted(name for name in tests - rooms - NO_ROOMS.keys() if Path(name).name != SUPPORT)
+
+
+def test_folders_of_tests_are_named_for_the_rooms_they_test() -> None:
+    catalog = {f"catalog/{name}" for name in folders_of(ROOT / "catalog")} | {"catalog"}
+    rooms = folders_of(ROOT / "corpus_assets") | catalog
+    tests = folders_of(TESTS)
+    assert strangers(tests, rooms) == []
+    assert NO_ROOMS.keys() <= tests - rooms, "an exception that is none goes"
+
+
+def test_a_folder_that_is_named_for_no_room_is_found() -> None:
+    tests = {"graph", "graph/support", "store_s3", "graph/build"}
+    assert strangers(tests, {"graph", "graph/engine"}) == ["graph/build", "store_s3"]
+
+
+def test_stages_that_docs_point_at_lie_alone() -> None:
+    names = {path.name for path in (TESTS / "pipeline").glob("*.py")} - {"__init__.py"}
+    examples = {name for name in names if name.startswith("new_")}
+    assert names == examples | {f"test_{name}" for name in examples}
+    page = (ROOT / "docs/explanation/architecture.md").read_text()
+    assert [name for name in sorted(examples) if f"pipeline/{name}" not in page] == []
 
 
 def test_no_file_has_a_second_docstring() -> None:

@@ -27,7 +27,7 @@ from corpus_assets.signals.language import Language
 from corpus_assets.signals.stages import oracle, signals
 from corpus_assets.signals.stages.signals import compute_signals
 from corpus_assets_tests.models.test_fasttext_labels import batch
-from corpus_assets_tests.pipeline.test_learned_filters import GERMAN, fasttext_file
+from corpus_assets_tests.signals.support.fasttext_files import GERMAN, fasttext_file
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 from corpus_assets_tests.small_corpus import prose, spam
 

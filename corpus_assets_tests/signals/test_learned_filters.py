@@ -22,40 +22,8 @@ from corpus_assets.session import open_session
 from corpus_assets.signals.stages.classifiers import read_files
 from corpus_assets.versions.version import Version, make_version
 from corpus_assets_tests.promises.erasure.build import run_all
+from corpus_assets_tests.signals.support.fasttext_files import GERMAN, fasttext_file
 from corpus_assets_tests.small_corpus import make_small_corpus, prose, spam
-
-GERMAN = [
-    "der",
-    "die",
-    "das",
-    "und",
-    "ist",
-    "nicht",
-    "ein",
-    "haus",
-    "fluss",
-    "weil",
-    "schreiben",
-    "während",
-    "größe",
-]
-
-
-def fasttext_file(path: Path, texts: dict[str, list[str]]) -> str:
-    """Train a small softmax model over labels; its digest."""
-    import fasttext
-
-    lines = [
-        f"__label__{label} {' '.join(text.split())}\n" for label, ts in texts.items() for text in ts
-    ]
-    random.Random(1).shuffle(lines)
-    source = path.with_suffix(".txt")
-    source.write_text("".join(lines), encoding="utf-8")
-    model = fasttext.train_supervised(
-        str(source), dim=8, minn=2, maxn=4, bucket=5_000, epoch=10, thread=1, verbose=0
-    )
-    model.save_model(str(path))
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,6 @@
 """Repeated lines and passages in whole builds: what is cut, what stays, and who is told."""
 
 import hashlib
-import json
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.db.registry import Registry
 from corpus_assets.clean.losses import losses_message, snapshot_losses
 from corpus_assets.cli.build_view import _loss_lines
 from corpus_assets.core.store import Output, read_output
@@ -23,11 +20,8 @@ from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.load import parse_recipe
 from corpus_assets.session import Session
 from corpus_assets.versions.version import make_lock
-from corpus_assets_tests.promises.erasure.build import first_session, new_home
+from corpus_assets_tests.clean.page_corpus import Corpus, Page, clean, recipe_of, rows
 from corpus_assets_tests.small_corpus import prose
-
-Page = tuple[str, str]
-Files = Sequence[Sequence[Page]]
 
 HOST = "http://paper.example.org"
 MENU = "Home News Sports Weather"
@@ -50,77 +44,9 @@ def others(count: int) -> list[Page]:
     return [page(f"other/{i}", prose("other", i)) for i in range(count)]
 
 
-def recipe_of(**changes: Any) -> dict[str, Any]:
-    return {
-        "name": "lines",
-        "seed": 1,
-        "sources": [
-            {
-                "name": "web",
-                "format": "jsonl",
-                "domain": "web",
-                "fields": {"url": "url", "text": "text"},
-                "snapshots": {"s": "web/*.jsonl"},
-            }
-        ],
-        "signals": {"families": [{"family": "gopher_quality"}]},
-        "selection": {"rules": [{"name": "few_words", "signal": "n_words", "min": 3}]},
-        "tokenizer": {"train": {"vocab_size": 300, "special_slots": 2}},
-        "mixture": {"domains": {"web": 1.0}, "tiers": {"all": 1.0}, "max_epochs": 1000},
-        **changes,
-    }
-
-
-class Corpus:
-    """Builds of pages in files, each in a home of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._catalog = folder / "empty.db"
-        self._number = 0
-        Registry(f"sqlite:///{self._catalog}").upgrade()
-
-    def session(self, files: Files, lock: Path | None = None, **changes: Any) -> Session:
-        self._number += 1
-        place = self._folder / str(self._number)
-        (place / "web").mkdir(parents=True)
-        for number, pages in enumerate(files):
-            lines = (json.dumps({"url": url, "text": text}) for url, text in pages)
-            (place / f"web/{number:02d}.jsonl").write_text("\n".join(lines))
-        home = new_home(place / "home", self._catalog)
-        recipe = parse_recipe(recipe_of(**changes), "recipe")
-        registry = Registry(home.catalog_url)
-        return first_session(recipe, place, home, registry, lock, same_inputs=False)
-
-    def build(self, files: Files, lock: Path | None = None, **changes: Any) -> Session:
-        session = self.session(files, lock, **changes)
-        clean(session)
-        return session
-
-
-def clean(session: Session) -> AssetReport:
-    """Run everything up to cleaning; the report of that."""
-    for asset in ("documents", "signals", "quality_cutoffs", "selection", "signatures", "clusters",
-                  "contamination", "common_items", "clean_text"):  # fmt: skip
-        snapshot = None if asset in ("quality_cutoffs", "common_items") else "s"
-        report = run_asset(
-            session.pipeline, session.engine, session.registry, session.progress, asset, snapshot
-        )
-    return report
-
-
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return Corpus(tmp_path_factory.mktemp("lines"))
-
-
-def tables(pipeline: Pipeline, name: str) -> Iterator[pa.Table]:
-    for part in pipeline.results("clean_text", "s"):
-        yield pq.read_table(pipeline.store.local(part.outputs[name].path))
-
-
-def rows(session: Session, name: str = "final.parquet") -> list[dict[str, Any]]:
-    return [row for table in tables(session.pipeline, name) for row in table.to_pylist()]
 
 
 def texts(session: Session) -> list[str]:

@@ -1,4 +1,4 @@
-"""An S3 server for the tests of this folder, and nothing of the user's around it."""
+"""Fixtures: an S3 server for all tests of a process, and nothing of the user's around it."""
 
 import os
 import uuid
@@ -18,23 +18,23 @@ def forget_environment(patch: pytest.MonkeyPatch) -> None:
     patch.setenv("NO_PROXY", "127.0.0.1,localhost")
 
 
-@pytest.fixture(autouse=True)
-def _nothing_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def nothing_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No credentials, server or cache but the test's own."""
     forget_environment(monkeypatch)
     monkeypatch.setenv("CORPUS_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     with running_s3(tmp_path_factory.mktemp("s3")) as started:
         yield started
 
 
 @pytest.fixture
-def s3_url(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
+def s3_url(s3_server: S3Server, nothing_of_the_user: None, monkeypatch: pytest.MonkeyPatch) -> str:
     """An empty place in the test bucket, and the variables that lead to it."""
-    for name, value in environment(server.endpoint).items():
+    for name, value in environment(s3_server.endpoint).items():
         monkeypatch.setenv(name, value)
     return f"s3://{BUCKET}/{uuid.uuid4().hex}/store"
 

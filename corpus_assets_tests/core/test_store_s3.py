@@ -28,6 +28,8 @@ from corpus_assets_tests.s3_server import (
 )
 from corpus_assets_tests.store_contract import StoreContract
 
+pytestmark = pytest.mark.usefixtures("nothing_of_the_user")
+
 
 class TestEveryStore(StoreContract):
     @pytest.fixture(params=["folder", "s3"])
@@ -177,11 +179,11 @@ class TestCache:
         assert s3.local("a") == first
 
     def test_the_same_url_on_another_server_is_another_store(
-        self, s3: S3Store, s3_url: str, server: S3Server, monkeypatch: pytest.MonkeyPatch
+        self, s3: S3Store, s3_url: str, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         s3.write("a/x", b"text")
         here = s3.local("a/x")
-        monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint.replace("127.0.0.1", "localhost"))
+        monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server.endpoint.replace("127.0.0.1", "localhost"))
         assert S3Store(s3_url).local("a/x") != here
 
     def test_others_on_the_machine_cannot_look_into_it(self, s3: S3Store) -> None:

@@ -1,8 +1,6 @@
-"""The catalog and a whole build on S3."""
+"""P1 and P4 on S3: a corpus in a bucket is the one in a folder, and a takedown proves itself there."""
 
 import json
-import os
-import sys
 import threading
 import uuid
 from http.client import HTTPConnection
@@ -15,8 +13,6 @@ import pytest
 from click.testing import CliRunner
 
 from catalog.cli.commands import main as catalog_main
-from catalog.errors import StoreFileError
-from catalog.formats.store import Store as CatalogStore
 from corpus_assets.cli.main import main as corpus_main
 from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.home import Home
@@ -24,65 +20,15 @@ from corpus_assets.core.store import LocalStore
 from corpus_assets.core.store_s3 import S3Store
 from corpus_assets.session import reopen_session
 from corpus_assets_tests.conftest import VERSION, Place
+from corpus_assets_tests.own_s3 import forget_environment
 from corpus_assets_tests.s3_server import (
     BUCKET,
     S3Server,
     environment,
 )
-from corpus_assets_tests.store_s3.conftest import forget_environment
 from corpus_loader import Loader, Manifest
 
-
-class TestTheCatalogReadsIt:
-    def test_files_are_read_and_hashed(self, s3: S3Store, tmp_path: Path) -> None:
-        data = os.urandom(3_000_000)
-        s3.write("a/x", data)
-        LocalStore(tmp_path).write("a/x", data)
-        remote, local = CatalogStore(s3.url), CatalogStore(tmp_path)
-        assert remote.read("a/x") == data
-        assert remote.size("a/x") == len(data)
-        assert remote.sha256("a/x") == local.sha256("a/x")
-        with remote.open("a/x") as handle:
-            handle.seek(2_000_000)
-            assert handle.read(10) == data[2_000_000:2_000_010]
-
-    def test_an_empty_file_is_read(self, s3: S3Store) -> None:
-        s3.write("a/empty", b"")
-        assert CatalogStore(s3.url).read("a/empty") == b""
-
-    def test_missing_files_are_reported(self, s3: S3Store) -> None:
-        with pytest.raises(StoreFileError, match="a/x is not in the store s3://"):
-            CatalogStore(s3.url).read("a/x")
-
-    def test_refused_credentials_are_one_line(
-        self, s3: S3Store, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        s3.write("a/x", b"x")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-wrong-secret")
-        with pytest.raises(StoreFileError, match="does not accept the credentials") as caught:
-            CatalogStore(s3.url).read("a/x")
-        assert "\n" not in str(caught.value)
-
-    @pytest.mark.parametrize(
-        ("name", "value", "message"),
-        [
-            ("AWS_ENDPOINT_URL", "nonsense", "write it as https://"),
-            ("AWS_ALLOW_HTTP", "", "not encrypted"),
-            ("AWS_ACCESS_KEY_ID", "", "no credentials for the store s3://"),
-        ],
-    )
-    def test_settings_that_cannot_work_are_reported(
-        self, s3_url: str, monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
-    ) -> None:
-        monkeypatch.setenv(name, value)
-        with pytest.raises(StoreFileError, match=message):
-            CatalogStore(s3_url)
-
-    def test_the_missing_library_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
-        monkeypatch.setitem(sys.modules, "obstore.store", None)
-        with pytest.raises(StoreFileError, match=r"pip install 'corpus-assets\[s3\]'"):
-            CatalogStore("s3://bucket/x")
+pytestmark = pytest.mark.usefixtures("nothing_of_the_user")
 
 
 def ask_catalog(*arguments: str) -> tuple[int, Any]:
@@ -100,12 +46,14 @@ class Built(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def built(server: S3Server, small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(
+    s3_server: S3Server, small_build: Place, tmp_path_factory: pytest.TempPathFactory
+) -> Built:
     folder = tmp_path_factory.mktemp("corpus")
     build = ["build", str(small_build.recipe), "--version", VERSION, "--workers", "2"]
     with pytest.MonkeyPatch.context() as patch:
         forget_environment(patch)
-        for name, value in environment(server.endpoint).items():
+        for name, value in environment(s3_server.endpoint).items():
             patch.setenv(name, value)
         url = f"s3://{BUCKET}/{uuid.uuid4().hex}"
         patch.setenv("CORPUS_HOME", str(folder / "remote"))
@@ -123,11 +71,11 @@ class TestACorpusOnS3:
     def _pointed_at_the_bucket(
         self,
         built: Built,
-        server: S3Server,
+        s3_server: S3Server,
         monkeypatch: pytest.MonkeyPatch,
-        _nothing_of_the_user: None,
+        nothing_of_the_user: None,
     ) -> None:
-        for name, value in environment(server.endpoint).items():
+        for name, value in environment(s3_server.endpoint).items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("CORPUS_HOME", str(built.home))
         monkeypatch.setenv("CORPUS_STORE_URL", built.s3.url)
@@ -274,9 +222,9 @@ class TestATakedownOnS3:
 
     @pytest.mark.slow
     def test_without_the_right_to_delete_it_stays_open_and_says_what_is_left(
-        self, built: Built, server: S3Server, monkeypatch: pytest.MonkeyPatch
+        self, built: Built, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for name, value in environment(server.endpoint).items():
+        for name, value in environment(s3_server.endpoint).items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("CORPUS_HOME", str(built.home))
         monkeypatch.setenv("CORPUS_STORE_URL", built.s3.url)
@@ -284,7 +232,9 @@ class TestATakedownOnS3:
             "takedown", "request", "--url", "http://site-3.example.org/article", "--reason", "x"
         )
         assert code == 0
-        handler = type("Handler", (_NoDelete,), {"target": ("127.0.0.1", server.ports["s3.port"])})
+        handler = type(
+            "Handler", (_NoDelete,), {"target": ("127.0.0.1", s3_server.ports["s3.port"])}
+        )
         proxy = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=proxy.serve_forever, daemon=True).start()
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{proxy.server_address[1]}")
@@ -296,7 +246,7 @@ class TestATakedownOnS3:
         assert refused.exit_code == 1, refused.output
         assert "could not be deleted" in refused.stderr
         assert "s3:DeleteObject" in refused.stderr
-        monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server.endpoint)
         first = json.loads(built.s3.read("certificates/00000001.json"))
         assert first["files"]["outcome"] == "left"
         assert set(first["files"]["left"]) <= set(built.s3.list("artifacts")) | set(

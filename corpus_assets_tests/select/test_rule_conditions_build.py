@@ -11,7 +11,7 @@ from corpus_assets.core.store import read_output
 from corpus_assets.core.task import read_table
 from corpus_assets.select.selection import parse_cutoffs
 from corpus_assets.session import open_session
-from corpus_assets_tests.pipeline.test_groups import TEXTS, write
+from corpus_assets_tests.shards.three_sources import TEXTS, write
 
 LONG = 40  # words of the better tier
 CHANGES: dict[str, Any] = {

@@ -15,14 +15,14 @@ from corpus_assets.graph.plan import plan_build
 from corpus_assets.graph.run import run_asset
 from corpus_assets.recipe.load import changed_recipe, parse_recipe
 from corpus_assets.session import Session
-from corpus_assets_tests.pipeline.test_learned_filters import fasttext_file
-from corpus_assets_tests.pipeline.test_repeated_lines import (
+from corpus_assets_tests.clean.page_corpus import (
     Corpus,
     Page,
     clean,
     recipe_of,
     rows,
 )
+from corpus_assets_tests.signals.support.fasttext_files import fasttext_file
 from corpus_assets_tests.signals.test_sentences import KIND, RUDE
 from corpus_assets_tests.small_corpus import prose
 

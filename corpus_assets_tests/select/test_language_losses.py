@@ -10,7 +10,7 @@ from corpus_assets.graph.checks import CheckOutcome, check_asset
 from corpus_assets.graph.run import run_asset
 from corpus_assets.select.losses import rule_losses_message, summed_losses
 from corpus_assets.session import Session
-from corpus_assets_tests.pipeline.test_repeated_lines import Corpus, clean
+from corpus_assets_tests.clean.page_corpus import Corpus, clean
 
 ENGLISH = "The weather over the northern coast was calm and the boats came home before night. "
 FRENCH = "Le temps sur la côte du nord était calme et les bateaux sont rentrés avant la nuit. "

@@ -20,7 +20,7 @@ from corpus_assets.core.store import open_store
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.session import open_session
 from corpus_assets_tests.cli.test_commands import said
-from corpus_assets_tests.pipeline.test_groups import write
+from corpus_assets_tests.shards.three_sources import write
 from corpus_assets_tests.small_corpus import prose
 
 CHANGES: dict[str, Any] = {

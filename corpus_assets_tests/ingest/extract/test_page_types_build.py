@@ -11,7 +11,7 @@ from corpus_assets.build import build
 from corpus_assets.core.home import Home
 from corpus_assets.session import open_session
 from corpus_assets_tests.ingest.warc_bytes import members, response
-from corpus_assets_tests.pipeline.test_groups import RECIPE, write
+from corpus_assets_tests.shards.three_sources import RECIPE, write
 from corpus_assets_tests.small_corpus import prose
 
 GENERATORS = {"forum": "phpBB 3", "documentation": "Sphinx 7.2"}

@@ -23,8 +23,8 @@ from corpus_assets.versions import gc, rule_charts
 from corpus_assets.versions.funnel import read_columns
 from corpus_assets.versions.gc import collect_garbage
 from corpus_assets_tests.conftest import Place, as_if_many_parts
+from corpus_assets_tests.damage import AFTER, flip, named, order, problems, take_out
 from corpus_assets_tests.homes import copy_home
-from corpus_assets_tests.pipeline.test_damage import AFTER, flip, named, order, problems, take_out
 
 
 @pytest.fixture

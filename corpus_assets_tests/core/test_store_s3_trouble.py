@@ -18,6 +18,8 @@ from corpus_assets_tests.s3_server import (
     environment,
 )
 
+pytestmark = pytest.mark.usefixtures("nothing_of_the_user")
+
 
 class TestTroubleIsOneLine:
     """Each message says what to do, and none shows a key or the server's own words."""
@@ -66,10 +68,10 @@ class TestTroubleIsOneLine:
         assert "access denied" in self.refusal(S3Store(s3_url, retries=0), verb)
 
     def test_a_key_that_may_only_read(
-        self, s3: S3Store, s3_url: str, server: S3Server, monkeypatch: pytest.MonkeyPatch
+        self, s3: S3Store, s3_url: str, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         s3.write("a/y", b"y")
-        for name, value in environment(server.endpoint, READER).items():
+        for name, value in environment(s3_server.endpoint, READER).items():
             monkeypatch.setenv(name, value)
         reader = S3Store(s3_url, retries=0)
         assert reader.read("a/y") == b"y"
@@ -151,7 +153,7 @@ class TestAServerInTrouble:
 
 class TestOpening:
     @pytest.fixture(autouse=True)
-    def _keys(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _keys(self, nothing_of_the_user: None, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
 
@@ -198,10 +200,10 @@ class TestOpening:
 
 
 def test_a_server_that_refuses_resets_and_cuts_off_answers_is_asked_again(
-    server: S3Server, s3_url: str, monkeypatch: pytest.MonkeyPatch
+    s3_server: S3Server, s3_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = bytes(range(256)) * 400
-    with faulty_proxy(server.endpoint, 0.3, dice()) as proxy:
+    with faulty_proxy(s3_server.endpoint, 0.3, dice()) as proxy:
         monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
         store = S3Store(s3_url)
         for number in range(5):

@@ -35,7 +35,7 @@ from corpus_assets_tests.conftest import Place, as_if_many_parts
 
 GOLDEN = Path(__file__).with_name("golden.json")
 REFRESH = "CORPUS_GOLDEN_REFRESH"
-HERE = "corpus_assets_tests/pipeline/test_golden.py"
+HERE = "corpus_assets_tests/graph/test_golden.py"
 """Nodes whose VERSION stands in another stage's file."""
 
 SKIPPED_FILES = ("classifier.bin", "ranks.json", "perplexity.bin")

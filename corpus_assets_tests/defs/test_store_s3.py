@@ -21,14 +21,16 @@ from corpus_assets_tests.defs.test_by_webserver import HERE, LAUNCH, PATIENCE_S,
 from corpus_assets_tests.deploy.services import Deployment
 from corpus_assets_tests.s3_server import BUCKET, WRITER, S3Server, environment
 
+pytestmark = pytest.mark.usefixtures("nothing_of_the_user")
+
 SNAPSHOT = "crawl-1"
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/use-postgresql-and-s3.md"
 
 
-def settings(server: S3Server) -> dict[str, Any]:
+def settings(s3_server: S3Server) -> dict[str, Any]:
     """The resource as a person fills it in; the secret is in a variable of another name."""
     return {
-        "endpoint_url": server.endpoint,
+        "endpoint_url": s3_server.endpoint,
         "region_name": "us-east-1",
         "aws_access_key_id": WRITER["key"],
         "aws_secret_access_key": {"env": "SECRET_OF_THE_STORE"},
@@ -36,15 +38,15 @@ def settings(server: S3Server) -> dict[str, Any]:
     }
 
 
-def files_on(server: S3Server, url: str, monkeypatch: pytest.MonkeyPatch) -> S3Store:
+def files_on(s3_server: S3Server, url: str, monkeypatch: pytest.MonkeyPatch) -> S3Store:
     """The store, as the command line sees it with the usual variables."""
-    for name, value in environment(server.endpoint).items():
+    for name, value in environment(s3_server.endpoint).items():
         monkeypatch.setenv(name, value)
     return S3Store(url)
 
 
 def test_assets_are_materialized_on_the_server_that_the_resource_names(
-    server: S3Server, small_build: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    s3_server: S3Server, small_build: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"s3://{BUCKET}/{tmp_path.name}"
     monkeypatch.setenv("CORPUS_STORE_URL", url)
@@ -61,14 +63,14 @@ def test_assets_are_materialized_on_the_server_that_the_resource_names(
             partition_key=SNAPSHOT,
             instance=instance,
             resources={"s3": s3, "corpus": corpus},
-            run_config={"resources": {"s3": {"config": settings(server)}}},
+            run_config={"resources": {"s3": {"config": settings(s3_server)}}},
         )
         assert done.success
         logged = str(instance.all_logs(done.run_id)) + str(instance.get_runs())
     assert "SECRET_OF_THE_STORE" in logged, "the run's configuration names the variable"
     assert WRITER["secret"] not in logged
     assert not [name for name in os.environ if name.startswith("AWS_")]
-    store = files_on(server, url, monkeypatch)
+    store = files_on(s3_server, url, monkeypatch)
     built = small_build.artifacts("documents", "documents.parquet")
     made = [
         path for path in store.list("artifacts/documents") if path.endswith("/documents.parquet")
@@ -80,10 +82,10 @@ def test_assets_are_materialized_on_the_server_that_the_resource_names(
 
 
 def test_logs_of_runs_go_to_the_bucket_that_dagster_yaml_names(
-    server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    s3_server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the lines that the page on S3 has for it."""
-    for name, value in environment(server.endpoint).items():
+    for name, value in environment(s3_server.endpoint).items():
         monkeypatch.setenv(name, value)
     blocks = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     [lines] = [yaml.safe_load(block) for block in blocks if "compute_logs" in block]
@@ -102,15 +104,15 @@ def test_logs_of_runs_go_to_the_bucket_that_dagster_yaml_names(
             speak()
 
         assert speaking.execute_in_process(instance=instance).success
-    written = [each["path"] for page in server.client().list(prefix) for each in page]
-    texts = [server.client().get(path).bytes().to_bytes() for path in written]
+    written = [each["path"] for page in s3_server.client().list(prefix) for each in page]
+    texts = [s3_server.client().get(path).bytes().to_bytes() for path in written]
     assert any(b"what a run prints" in text for text in texts)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
 def test_a_run_of_the_launchpad_builds_where_its_resource_says(
-    server: S3Server, small_build: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    s3_server: S3Server, small_build: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"s3://{BUCKET}/{tmp_path.name}"
     variables = {
@@ -122,7 +124,7 @@ def test_a_run_of_the_launchpad_builds_where_its_resource_says(
     services = Deployment(tmp_path, variables, SETTINGS)
     services.start()
     config = {
-        "resources": {"s3": {"config": settings(server)}},
+        "resources": {"s3": {"config": settings(s3_server)}},
         "ops": {"corpus_version": {"config": {"version": VERSION}}},
     }
     job: dict[str, Any] = {"selector": HERE | {"jobName": "build_version"}, "runConfigData": config}
@@ -144,5 +146,5 @@ def test_a_run_of_the_launchpad_builds_where_its_resource_says(
             page.picture("check-fasttext")
     finally:
         services.stop()
-    store = files_on(server, url, monkeypatch)
+    store = files_on(s3_server, url, monkeypatch)
     assert files_of(store, VERSION) == files_of(LocalStore(small_build.store), VERSION)

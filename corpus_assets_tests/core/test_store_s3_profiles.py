@@ -12,6 +12,8 @@ from corpus_assets.core.store import open_store
 from corpus_assets.core.store_s3 import S3Store
 from corpus_assets_tests.s3_server import WRITER
 
+pytestmark = pytest.mark.usefixtures("nothing_of_the_user")
+
 PROFILES = f"""
     [team]
     aws_access_key_id = {WRITER["key"]}
