@@ -10,27 +10,23 @@ import pyarrow as pa
 
 from catalog.formats.tables import ID, Column, Table
 
-DOC_ID = Column(
-    "doc_id", ID, "The document: a hash of its source, snapshot, address or key, and payload."
-)
+DOC_ID = Column("doc_id", ID, "Document id: a hash of source, snapshot, URL or key, and payload.")
 SNAPSHOT = Column("snapshot", pa.string(), "The snapshot that delivered it.")
 PART = Column("part", pa.int32(), "Number of its file in the snapshot.")
 SHARD = Column("shard", pa.string(), "The shard, as GROUP/shard_00000.")
 OFFSET = Column(
     "offset",
     pa.int64(),
-    "Where the record starts in its file: a byte (WARC, WET), a line counted from 1 (JSONL), a row "
-    "from 0 (Parquet), or the file's number in its part from 0 (text, code).",
+    "Start of the record in its file: a byte (WARC, WET), a line from 1 (JSONL), a "
+    "row from 0 (Parquet), or the number of the file in its part from 0 (text, code).",
 )
-URL_KEY = Column("url_key", pa.string(), "The URL in SURT form, or SOURCE:KEY where there is none.")
+URL_KEY = Column("url_key", pa.string(), "The URL in SURT form, or SOURCE:KEY without a URL.")
 HOST = Column("host", pa.string(), "The host of the URL.")
-FETCHED_AT = Column(
-    "fetched_at", pa.string(), "When it was fetched, ISO 8601 in UTC; empty when unknown."
-)
+FETCHED_AT = Column("fetched_at", pa.string(), "Fetch time, ISO 8601 in UTC; empty if unknown.")
 LICENCE = Column("licence", pa.string(), "SPDX id or expression, or `unknown`.")
 DOMAIN = Column("domain", pa.string(), "Corpus domain of the source: web, code, books ...")
-LANGUAGE = Column("language", pa.string(), "The language that was identified.")
-TIER = Column("tier", pa.string(), "The quality tier; null when it was dropped.")
+LANGUAGE = Column("language", pa.string(), "The identified language.")
+TIER = Column("tier", pa.string(), "The quality tier; null if dropped.")
 TEXT_ID = Column("text_id", ID, "First half of the SHA-256 of the extracted text in NFC.")
 
 EDIT = pa.struct(
@@ -46,48 +42,48 @@ PLACE = pa.struct([("start", pa.int32()), ("end", pa.int32())])
 RECORDS = Table(
     "records",
     "records.parquet",
-    "Every record that came in, kept or not, without text: the ingest ledger.",
+    "Every ingested record, kept or not, without text.",
     (
         DOC_ID,
-        Column("source", pa.string(), "The source that the snapshot is of."),
+        Column("source", pa.string(), "The source of the snapshot."),
         SNAPSHOT,
         PART,
-        Column("url", pa.string(), "The URL as the source writes it; null where it has keys."),
+        Column("url", pa.string(), "The URL as in the source; null for records with keys."),
         URL_KEY,
         HOST,
-        Column("file", pa.string(), "The file inside the source; never a path of a machine."),
+        Column("file", pa.string(), "The file within the source; never a local path."),
         OFFSET,
-        Column("length", pa.int64(), "Stored bytes; 0 where the format does not say."),
+        Column("length", pa.int64(), "Stored bytes; 0 if the format does not state it."),
         FETCHED_AT,
         Column(
             "payload_digest",
             pa.string(),
-            "`blake3:` and the hash of the payload, or the digest that the archive declares.",
+            "`blake3:` and the hash of the payload, or the digest declared by the archive.",
         ),
         Column(
             "refers_to",
             pa.string(),
-            "Id of the WARC record that a WET record was made from; null for others.",
+            "WET: id of the original WARC record; else null.",
         ),
-        Column("content_type", pa.string(), "The media type that the source declares."),
+        Column("content_type", pa.string(), "The declared media type."),
         LICENCE,
         Column(
             "preference",
             pa.string(),
-            "The publisher's preference about training: `allow`, `disallow` or `unknown`; `unknown` "
-            "too where an earlier gate refused the record.",
+            "The publisher's training preference: `allow`, `disallow` or `unknown` (also if "
+            "an earlier gate refused the record).",
         ),
         Column(
             "preference_source",
             pa.string(),
-            "Every statement and where it was found, most restrictive first, `; ` between: "
-            "`file robots.txt Content-Signal: ai-train=no`, `header Content-Usage: train-ai=n`, "
-            "`meta noai` ...; null: none.",
+            "The statements and where they were found, most restrictive first, separated by "
+            "`; `: `file robots.txt Content-Signal: ai-train=no`, `header Content-Usage: "
+            "train-ai=n`, `meta noai` ...; null: none.",
         ),
         Column(
             "reason",
             pa.string(),
-            "Why no text came out of it; null when it became a document.",
+            "Why it gave no text; null for documents.",
         ),
         Column("detail", pa.string(), "More about the reason; never text of the document."),
     ),
@@ -107,24 +103,24 @@ DOCUMENTS = Table(
         Column(
             "published_at",
             pa.string(),
-            "The date that the page declares, YYYY-MM-DD; null when it declares none.",
+            "The declared publication date, YYYY-MM-DD, or null.",
         ),
         LICENCE,
         Column("title", pa.string(), "The page's title."),
-        Column("declared_language", pa.string(), "The language that the page declares."),
+        Column("declared_language", pa.string(), "The declared language."),
         Column(
             "derived_from",
             pa.list_(pa.string()),
-            "`url_key` of each parent; synthetic text only.",
+            "Synthetic text: `url_key` of each parent.",
         ),
-        Column("generator", pa.string(), "What wrote a synthetic text."),
+        Column("generator", pa.string(), "Synthetic text: what wrote it."),
         TEXT_ID,
         Column(
             "sketch",
             pa.binary(224),
             "112 numbers for finding near copies; null for a short text.",
         ),
-        Column("text", pa.large_string(), "The text as it was extracted."),
+        Column("text", pa.large_string(), "The extracted text."),
     ),
     sometimes=(
         Column(
@@ -135,8 +131,8 @@ DOCUMENTS = Table(
         Column(
             "labels",
             pa.struct([]),
-            "A string or float64 member for each label, where the source maps `fields.labels` or "
-            "`fields.scores`.",
+            "A string or float64 member per label, with `fields.labels` or `fields.scores` of "
+            "the source.",
         ),
     ),
     placed=(SNAPSHOT, PART),
@@ -146,7 +142,7 @@ DOCUMENTS = Table(
 SIGNALS = Table(
     "signals",
     "signals.parquet",
-    "What was measured of each document.",
+    "The signals of each document.",
     (
         DOC_ID,
         Column(
@@ -163,20 +159,20 @@ SIGNALS = Table(
 DECISIONS = Table(
     "decisions",
     "decisions.parquet",
-    "The outcome of every record: exactly one row each.",
+    "The outcome of every record, one row each.",
     (
         DOC_ID,
         SNAPSHOT,
         PART,
         OFFSET,
         Column("kept", pa.bool_(), "Whether it is in the version."),
-        Column("stage", pa.string(), "The stage that dropped it; null when kept."),
-        Column("reason", pa.string(), "Why that stage dropped it; null when kept."),
+        Column("stage", pa.string(), "The stage that dropped it; null if kept."),
+        Column("reason", pa.string(), "Why that stage dropped it; null if kept."),
         Column("detail", pa.string(), "More about the reason; never text of the document."),
         Column(
             "failed_rules",
             pa.list_(pa.string()),
-            "All rules of the selection that it fails, in their order.",
+            "All rules of `selection` that it fails, in order.",
         ),
         DOMAIN,
         LANGUAGE,
@@ -190,59 +186,59 @@ DROPPING_STAGES = ("documents", "selection", "clusters", "contamination", "clean
 CLUSTER_MEMBERS = Table(
     "cluster_members",
     "members-*.parquet",
-    "Members of clusters of two or more; a document in none is not listed.",
+    "Members of clusters of two or more documents.",
     (
         DOC_ID,
         SNAPSHOT,
         PART,
-        Column("row", pa.int32(), "Its row in the documents of its part."),
+        Column("row", pa.int32(), "Its row among the documents of its part."),
         Column("cluster_id", ID, "The first member of the cluster, by snapshot and id."),
         Column(
             "kind",
             pa.string(),
-            "Its closest tie to the cluster: `capture`, `url`, `exact` or `near`.",
+            "Its closest relation to the cluster: `capture`, `url`, `exact` or `near`.",
         ),
-        Column("kept", pa.bool_(), "Whether it is the member that is kept."),
-        Column("kept_doc_id", ID, "The member that is kept."),
+        Column("kept", pa.bool_(), "Whether it is the kept member."),
+        Column("kept_doc_id", ID, "The kept member."),
         Column(
             "similarity",
             pa.float32(),
-            "To the neighbour that tied it in; 1.0 for exact kinds.",
+            "Similarity to its closest neighbour; 1.0 for exact kinds.",
         ),
-        Column("cluster_size", pa.int32(), "Members of the cluster, in all snapshots."),
+        Column("cluster_size", pa.int32(), "Members of the cluster in all snapshots."),
     ),
 )
 
 FINAL_TEXT = Table(
     "final_text",
     "final.parquet",
-    "Kept documents, with the text that was tokenized.",
+    "Kept documents with the tokenized text.",
     (
         DOC_ID,
         DOMAIN,
         TIER,
         LANGUAGE,
-        Column("boilerplate_lines", pa.int32(), "Lines that were removed because they repeat."),
+        Column("boilerplate_lines", pa.int32(), "Number of removed boilerplate lines."),
         Column(
             "scrubbed",
             pa.map_(pa.string(), pa.int32()),
-            "Personal data by kind: how many were replaced, never what.",
+            "Number of replacements of personal data, by kind.",
         ),
         Column(
             "edits",
             pa.list_(EDIT),
-            "Characters [start, end) of the extracted text became `new_length` characters; `kind` is "
-            "`boilerplate_line`, `repeated_span`, `benchmark_item`, `sentence:CLASSIFIER`, "
-            "`text_step`, or the kind of personal data as in `scrubbed`.",
+            "Characters [start, end) of the extracted text became `new_length` characters; "
+            "`kind` is `boilerplate_line`, `repeated_span`, `benchmark_item`, "
+            "`sentence:CLASSIFIER`, `text_step`, or a kind of personal data.",
         ),
-        Column("text", pa.large_string(), "The text that was tokenized."),
+        Column("text", pa.large_string(), "The tokenized text."),
     ),
     sometimes=(
         Column(
             "labels",
             pa.string(),
-            "Labels of the document's group (`language=de/topic=math`), or empty, where the recipe "
-            "divides groups by labels.",
+            "Labels of the document's group (`language=de/topic=math`) or empty, with "
+            "`shards.group_by`.",
         ),
     ),
     placed=(SNAPSHOT, PART),
@@ -251,15 +247,13 @@ FINAL_TEXT = Table(
 SPANS = Table(
     "spans",
     "*.spans.parquet",
-    "Which document each run of tokens in a shard is from, by sample and offset.",
+    "Which document each run of tokens in a shard comes from.",
     (
         Column("sample", pa.int32(), "Number of the sample in the shard."),
-        Column("offset", pa.int32(), "Place of the first token in the sample."),
+        Column("offset", pa.int32(), "Position of the first token in the sample."),
         Column("length", pa.int32(), "Number of tokens."),
         DOC_ID,
-        Column(
-            "doc_token_offset", pa.int32(), "Place of the first token in the document's tokens."
-        ),
+        Column("doc_token_offset", pa.int32(), "Position of the first token in the document."),
     ),
     placed=(SNAPSHOT, SHARD),
 )
@@ -267,40 +261,39 @@ SPANS = Table(
 BENCHMARK_HITS = Table(
     "benchmark_hits",
     "benchmark_hits.parquet",
-    "Benchmark items found in documents. What became of a document is its decision: an earlier stage "
-    "may have dropped it.",
+    "Benchmark items found in documents. `decisions` has the outcome of a document.",
     (
         DOC_ID,
-        Column("benchmark", pa.string(), "The benchmark that the item is of."),
+        Column("benchmark", pa.string(), "The benchmark."),
         Column("item_id", pa.string(), "The item."),
         Column(
             "kind",
             pa.string(),
-            "How it was found: `text` by its words, `code` by its tokens with names renamed, "
-            "`paraphrase` in other words.",
+            "How it was found: `text` by words, `code` by tokens, `paraphrase` in other words.",
         ),
         Column(
             "matched",
             pa.int32(),
-            "Distinct n-grams of the item that the document has; of a paraphrase, weight of its "
+            "Distinct n-grams of the item in the document; for a paraphrase, weight of its "
             "content words.",
         ),
         Column(
             "total",
             pa.int32(),
-            "Distinct n-grams of the item; of a paraphrase, weight of its content words.",
+            "Distinct n-grams of the item; for a paraphrase, weight of its content words.",
         ),
         Column("share", pa.float64(), "`matched / total`."),
         Column(
             "similarity",
             pa.float32(),
-            "Of the closest edited copy, 1 - edited words / words of the item; of a paraphrase, the "
-            "cosine of embeddings; null where none is close.",
+            "For an edited copy, 1 - edited words / words of the item; for a paraphrase, the "
+            "cosine of embeddings; null if none is close.",
         ),
         Column(
             "verdict",
             pa.string(),
-            "`drop`, `cut`, `held_back`, `common`, `near_miss`, or `keep` where it was judged no leak.",
+            "`drop`, `cut`, `held_back`, `common`, `near_miss`, or `keep` (judged not to be a "
+            "leak).",
         ),
         Column("places", pa.list_(PLACE), "Characters [start, end) of the extracted text."),
     ),

@@ -16,25 +16,22 @@ class BoilerplateSettings(Settings):
 
     domains: tuple[str, ...] = Field(
         default=("web",),
-        description="whose documents are cleaned; none: no line goes. A recipe that says nothing "
-        "of boilerplate has none where `blocks` extracts: that engine leaves the frame of pages out "
-        "by itself",
+        description="domains to clean; empty: none",
     )
-    min_chars: int = Field(default=12, ge=1, description="shorter lines stay")
+    min_chars: int = Field(default=12, ge=1, description="shorter lines are kept")
     min_documents: int = Field(
-        default=6, ge=2, description="kept documents of a bucket that must hold a line"
+        default=6, ge=2, description="number of kept documents of a bucket with the line"
     )
     min_share: float = Field(
         default=0.5,
         ge=0,
         le=1,
-        description="share of the bucket's kept documents that must hold it: a line of a site's "
-        "frame is on most pages, a repeated title or quotation on few",
+        description="share of the bucket's kept documents with the line",
     )
     bucket: Literal["host", "snapshot"] = Field(
         default="host",
-        description="`host`: lines at one place from the head or foot of a site's texts, in whole "
-        "runs; `snapshot`: lines of all sites together, wherever they are",
+        description="`host`: lines at the same distance from the top or bottom of a site's texts, "
+        "in whole runs; `snapshot`: lines of all sites together, anywhere",
     )
 
     @property
@@ -52,8 +49,8 @@ class BoilerplateSettings(Settings):
 class RepeatedSpanSettings(Settings):
     """Which passages count as repeated, and where."""
 
-    domains: tuple[str, ...] = Field(default=("web",), description="whose documents are compared")
-    min_words: int = Field(default=50, ge=8, le=MAX_NGRAM, description="words of a passage")
+    domains: tuple[str, ...] = Field(default=("web",), description="domains to compare")
+    min_words: int = Field(default=50, ge=8, le=MAX_NGRAM, description="shortest passage, in words")
 
     @property
     def print_words(self) -> int:
@@ -63,32 +60,31 @@ class RepeatedSpanSettings(Settings):
 class CleanTextSettings(Settings):
     boilerplate: BoilerplateSettings = Field(
         default=BoilerplateSettings(),
-        description="lines that a site repeats; a recipe that does not name it cuts none where "
-        "`blocks` extracts",
+        description="lines that a site repeats; by default off with the engine `blocks`",
     )
     repeated_spans: RepeatedSpanSettings | None = Field(
-        default=None, description="cut passages that occur elsewhere in the snapshot; off"
+        default=None, description="cut passages that occur elsewhere in the snapshot; null: off"
     )
     sentences: tuple[SentenceCut, ...] = Field(
         default=(),
         exclude_if=is_absent,
-        description="sentences to cut by the score of a classifier, each classifier once",
+        description="cut sentences by classifier score",
     )
     scrub: ScrubSettings = ScrubSettings()
     text_hashes: tuple[TextHashList, ...] = Field(
-        default=(), description="lists of texts that must not be in the corpus, by their hashes"
+        default=(), description="lists of texts to drop, by hash"
     )
     min_chars: int = Field(default=100, ge=1)
     min_sentences: int | None = Field(
         default=None,
         ge=1,
         exclude_if=is_absent,
-        description="a final text with fewer sentences is dropped, counted as `c4_sentences` are; "
-        "null: they are not counted",
+        description="a final text with fewer sentences is dropped, counted like `c4_sentences`; "
+        "null: off",
     )
     tiers_by_copies: tuple[Annotated[int, Field(ge=2)], ...] = Field(
         default=(),
-        description="cluster sizes at which kept documents form groups of their own "
+        description="cluster sizes from which kept documents form groups of their own "
         "(`high/copies=5`)",
     )
 

@@ -349,8 +349,7 @@ CLEAN_TEXT = Stage(
     Scope.PART,
     plan_clean_text,
     run_clean_text,
-    about="Final text of the survivors: boilerplate lines out, personal data scrubbed, every edit "
-    "recorded; and the fate of every record.",
+    about="Final text of kept documents, with every edit recorded, and the outcome of every record.",
     reads=(
         files.RECORDS,
         files.BOILERPLATE,

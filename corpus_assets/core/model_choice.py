@@ -12,16 +12,15 @@ class ModelChoice(Settings):
 
     name: str | None = Field(
         default=None,
-        description="an installed model (`corpus models list`); the name alone, instead of these "
-        "settings, means the same",
+        description="an installed model (`corpus models list`); a bare name instead of these "
+        "settings means the same",
     )
     path: str | None = Field(
-        default=None, description="instead: a file or folder of your own; `sha256` must be given"
+        default=None, description="instead of `name`: your own file or folder; requires `sha256`"
     )
     sha256: str | None = Field(
         default=None,
-        description="digest it must have; of an installed model null is the one that it was "
-        "installed with",
+        description="expected digest; null: that of the installed model",
     )
 
     @model_validator(mode="after")

@@ -19,13 +19,13 @@ class ExclusionSettings(Settings):
 
     addresses: tuple[str, ...] = Field(
         default=(),
-        description="hosts with all their subdomains, and begins of URLs in whole path segments: "
-        "`example.org/data` leaves `/database` alone",
+        description="hosts with their subdomains, and URL prefixes in whole path segments "
+        "(`example.org/data` does not match `/database`)",
     )
     repositories: tuple[str, ...] = Field(
         default=(),
-        description="`owner/name` of a repository, found as two path segments of an address or "
-        "of a source file's key, on any host, in any case",
+        description="`owner/name`, matched as two path segments of a URL or a source file's key, on "
+        "any host, case-insensitively",
     )
 
     @field_validator("addresses")
@@ -67,19 +67,19 @@ class SuiteFields(Settings):
 
     id: str | None = Field(default="id", description="text or number; null: the record's number")
     benchmark: str | None = Field(
-        default="benchmark", description="not needed where the suite names its benchmark"
+        default="benchmark", description="name of the benchmark, if the suite does not set it"
     )
     question: tuple[str, ...] = Field(
-        default=("text",), min_length=1, description="what is searched for, joined in this order"
+        default=("text",), min_length=1, description="text to search for, joined in this order"
     )
     choices: str | None = Field(
         default=None,
-        description="a list, or an object with a list in `text`; searched for with a question "
-        "that alone is too short, or that other items of the benchmark ask as well",
+        description="a list, or an object with a list in `text`; used with a question that is too "
+        "short or not unique",
     )
-    answer: str | None = Field(default="answer", description="kept for people, never searched for")
+    answer: str | None = Field(default="answer", description="shown to people, never searched for")
     code: tuple[str, ...] = Field(
-        default=(), description="source code, joined in this order; suites of the kind `code`"
+        default=(), description="source code, joined in this order, for `kind: code`"
     )
 
     @field_validator("question", "code", mode="before")
@@ -95,23 +95,23 @@ class EvalSuite(Settings):
         min_length=1, description="paths or patterns: .jsonl, .jsonl.gz, .jsonl.zst, .parquet"
     )
     benchmark: str | None = Field(
-        default=None, min_length=1, description="its name; null: each record names its own"
+        default=None, min_length=1, description="its name; null: each record has its own"
     )
     kind: Literal["text", "code"] = Field(
         default="text",
-        description="`code`: the fields in `fields.code` are searched for with identifiers "
-        "renamed alike, beside the words of the question",
+        description="`code` also searches for the fields in `fields.code`, regardless of "
+        "identifiers",
     )
-    language: str = Field(default="python", description="of the code: says how its comments begin")
+    language: str = Field(default="python", description="programming language, for comments")
     fields: SuiteFields = SuiteFields()
     exclude: ExclusionSettings = Field(
-        default=ExclusionSettings(), description="places known to hold the benchmark"
+        default=ExclusionSettings(), description="places known to host the benchmark"
     )
     split: Literal["test", "train"] = Field(
         default="test",
         exclude_if=lambda split: split == "test",
-        description="`train`: documents with its items are kept, in groups of their own that "
-        "phases leave out by `held_back: 0`; `contamination.action` is for `test`",
+        description="`train`: documents with its items are kept, in groups that phases can leave "
+        "out (`held_back: 0`)",
     )
 
     @field_validator("files", mode="before")
@@ -146,7 +146,7 @@ REPORT_SIMILARITY = 0.6  # embedding similarity at which a match is listed
 class ParaphraseScan(Settings):
     """What the search for paraphrases reads."""
 
-    engine: str = Field(default=STATIC, description="a plug-in that runs such models")
+    engine: str = Field(default=STATIC, description="plug-in that runs the model")
     report_similarity: float = Field(
         default=REPORT_SIMILARITY,
         gt=0,
@@ -184,12 +184,11 @@ class ParaphraseVerdict(Settings):
         default=0.75,
         ge=REPORT_SIMILARITY,
         le=1,
-        description="embedding similarity that makes a near miss",
+        description="embedding similarity of a near miss",
     )
     action: Literal["review", "drop", "cut"] = Field(
         default="review",
-        description="action for paraphrases without a judgement: list them, or as for "
-        "`contamination.action`",
+        description="action for paraphrases without a judgement; `review` only lists them",
     )
 
 
@@ -197,22 +196,23 @@ class VerdictSettings(Settings):
     """What `verdicts` reads."""
 
     drop_share: float = Field(
-        default=0.8, gt=0, le=1, description="share of an item's n-grams that is contamination"
+        default=0.8,
+        gt=0,
+        le=1,
+        description="share of an item's n-grams that counts as contamination",
     )
     action: Literal["drop", "cut"] = Field(
         default="drop",
-        description="`drop` the document, or `cut` the item out of its text; a text that is then "
-        "too short is dropped anyway",
+        description="`drop` the document, or `cut` the item from its text",
     )
     near_miss: Literal["review", "drop", "cut"] = Field(
         default="review",
-        description="action for partial quotations and edited copies without a judgement: list them, "
-        "or as for `action`",
+        description="action for partial quotations and edited copies without a judgement; `review` "
+        "only lists them",
     )
     judgements: tuple[str, ...] = Field(
         default=(),
-        description="files with judgements of near misses (`corpus contamination judge`); "
-        "a judgement overrides `near_miss`",
+        description="files of `corpus contamination judge`; a judgement overrides `near_miss`",
     )
     paraphrases: ParaphraseVerdict | None = Field(default=None, exclude_if=is_absent)
 
@@ -231,8 +231,8 @@ class CommonSettings(Settings):
     common_documents: int | None = Field(
         default=100,
         ge=1,
-        description="an item found in more different texts of the calibration snapshots is "
-        "common: listed, and no reason to drop; null: none is",
+        description="items found in more texts of the calibration snapshots are common: listed, and "
+        "no reason to drop; null: none is",
     )
 
 
@@ -251,8 +251,8 @@ class ScanSettings(Settings):
 class ParaphraseSettings(ParaphraseVerdict):
     """Items said in other words: by a model of vectors, and by words that must be there."""
 
-    model: Model = Field(description="the model, a folder")
-    engine: str = Field(default=STATIC, description="a plug-in that runs such models")
+    model: Model = Field(description="a model folder")
+    engine: str = Field(default=STATIC, description="plug-in that runs the model")
 
 
 class ContaminationSettings(EvalIndexSettings, VerdictSettings, CommonSettings):
@@ -262,22 +262,22 @@ class ContaminationSettings(EvalIndexSettings, VerdictSettings, CommonSettings):
         default=0.8,
         ge=REPORT_SHARE,
         le=1,
-        description="share of an item's n-grams that is contamination",
+        description="share of an item's n-grams that counts as contamination",
     )
     near_misses: float | None = Field(
         default=0.7,
         gt=0,
         le=1,
-        description="how alike a lightly edited item is that is listed (1 - words put in, left out or "
-        "replaced / words of the item); null: none is looked for",
+        description="similarity of lightly edited items (1 - edited words / words of the item); "
+        "null: none is looked for",
     )
     code_domains: tuple[str, ...] | None = Field(
-        default=None, description="domains searched for the code of suites; null: all"
+        default=None, description="domains to search for code; null: all"
     )
     paraphrases: ParaphraseSettings | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="items said in other words, for review; null: not looked for",
+        description="find rephrased items; null: off",
     )
 
     def identity(self) -> dict[str, Any]:

@@ -351,7 +351,7 @@ EVAL_INDEX = Stage(
     Scope.ALL,
     plan_eval_index,
     run_eval_index,
-    about="N-grams of every item of the evaluation suites, pinned by digest.",
+    about="N-grams of the items of the evaluation suites.",
     writes=(files.EVAL_INDEX,),
     calibration=Calibration(
         files.EVAL_INDEX,
@@ -378,7 +378,7 @@ CONTAMINATION = Stage(
     Scope.PART,
     plan_contamination,
     run_contamination,
-    about="Benchmark items found in documents, by n-grams and confirmed on the words themselves.",
+    about="Benchmark items in documents, found by n-grams and confirmed word by word.",
     reads=(files.DOCUMENTS, files.EVAL_INDEX),
     writes=(files.HITS,),
     drops=(REASON, NEAR_REASON, PARAPHRASE_REASON, source_exclusions.REASON),
@@ -396,7 +396,7 @@ COMMON_ITEMS = Gather(
     settings=lambda pipeline, snapshots: {"drop_share": pipeline.recipe.contamination.drop_share},
     finish_settings=lambda pipeline: {"common": pipeline.recipe.contamination.common.identity()},
     is_asked=lambda pipeline: bool(pipeline.recipe.suites),
-    about="Benchmark items that so many texts hold that they are common phrases, not leaks.",
+    about="Benchmark items that are common phrases, because many texts contain them.",
     calibration=Calibration(
         files.COMMON_ITEMS,
         "names of evaluation items, and in how many documents each was found; no text",

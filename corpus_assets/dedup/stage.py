@@ -170,8 +170,7 @@ CLUSTERS = Stage(
     Scope.SNAPSHOT,
     plan_clusters,
     run_clusters,
-    about="Duplicates by capture, URL, exact text and near text; one member of each cluster is "
-    "kept.",
+    about="Duplicates by capture, URL, exact text and near text; one member of each cluster is kept.",
     reads=CLUSTER_EXCHANGE.reads,
     reads_all=(files.RECORDS, *SIGNED_FILES, files.SELECTION),
     writes=(files.MEMBERS,),

@@ -23,22 +23,21 @@ class SourceEntry(SourceSpec):
     tier: Name | dict[str, Name] | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="the tier of all its documents, or snapshot name -> tier; those of a snapshot "
-        "without one are graded by `selection.tiers`",
+        description="the tier of all documents, or snapshot name -> tier; others are graded by "
+        "`selection.tiers`",
     )
     skip_files: dict[str, tuple[str, ...]] = Field(
         default={},
         exclude_if=is_absent,
-        description="snapshot name -> names of files that give no document, because they "
-        "cannot be read; `corpus parts skip` adds to it",
+        description="snapshot name -> unreadable files to skip; `corpus parts skip` adds to it",
     )
     site_files: dict[str, str] = Field(
         default={},
-        description="snapshot name -> robots.txt, ai.txt and tdmrep.json of its sites: WARC files "
-        "with their records, or a folder `HOST/robots.txt` ...",
+        description="snapshot name -> robots.txt, ai.txt and tdmrep.json of its sites: WARC files, "
+        "or a folder `HOST/robots.txt` ...",
     )
     crawl: CrawlSettings | None = Field(
-        default=None, description="the source is a crawl in Common Crawl's layout"
+        default=None, description="a crawl in Common Crawl's layout"
     )
 
     @model_validator(mode="before")

@@ -19,7 +19,7 @@ class FieldNames(Settings):
 
     key: str | tuple[str, ...] | None = Field(
         default=None,
-        description="a name that stays when the file changes; several columns are joined by `/`",
+        description="an id that survives rewriting the file; several columns are joined by `/`",
     )
     url: str | None = None
     text: str = "text"
@@ -27,18 +27,19 @@ class FieldNames(Settings):
     licence: str | None = None
     language: str | None = None
     title: str | None = None
-    derived_from: str | None = Field(default=None, description="URL or url_key, or a list of them")
+    derived_from: str | None = Field(
+        default=None, description="URLs or url_keys of parent documents"
+    )
     generator: str | None = Field(default=None, description="what wrote a synthetic text")
     labels: dict[Column, str] = Field(
         default={},
         exclude_if=is_absent,
-        description="labels that the source gives its documents, as signals: name of the signal -> "
-        "column (the family `source_labels` carries them)",
+        description="signal name -> column of a label, for the family `source_labels`",
     )
     scores: dict[Column, str] = Field(
         default={},
         exclude_if=is_absent,
-        description="the same for numbers: name of the signal -> column",
+        description="the same for numbers",
     )
 
     def columns(self) -> tuple[str, ...]:
@@ -57,14 +58,14 @@ class SourceSpec(Settings):
     name: Name
     format: str = Field(description="how files are read")
     domain: Name = Field(default="web", description="web, code, books, math ...")
-    licence: str = Field(default="unknown", description="SPDX id of records that name none")
+    licence: str = Field(default="unknown", description="SPDX id of records that state none")
     licence_list: Literal["all", "any"] = Field(
         default="all",
         description="a record with several licences is under `all` of them, or under `any` one",
     )
     fields: FieldNames = FieldNames()
     generator: str | None = Field(
-        default=None, description="what wrote the texts of records that name no generator"
+        default=None, description="what wrote the texts, for records that do not state it"
     )
     code: CodeSettings | None = Field(
         default=None, description="gates for source files; always on for the format `code`"

@@ -264,8 +264,7 @@ DOCUMENTS = Stage(
     Scope.PART,
     plan_documents,
     run_documents,
-    about="WARC, JSONL or Parquet in, text out. Gates come before any expensive work; every record "
-    "that gives no text has a reason.",
+    about="Text of the source records that pass the gates; records without text have a reason.",
     reads=(files.SOURCE_FILES, files.CATEGORIES, files.SITES, files.ROBOTS_RULES),
     writes=(files.DOCUMENTS, files.RECORDS),
     drops=DROPS,

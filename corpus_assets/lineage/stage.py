@@ -113,7 +113,7 @@ LINEAGE_KEYS = Stage(
     Scope.SNAPSHOT,
     plan_lineage_keys,
     run_lineage_keys,
-    about="Sorted keys of records, documents, clusters and spans: a document is found without a scan.",
+    about="Sorted keys of the lineage tables, to find a document without a scan.",
     reads=(files.RECORDS, files.DOCUMENTS, files.MEMBERS, files.SHARD_SPANS),
     writes=(files.LINEAGE_KEYS,),
     fed_by=("documents", "documents_in"),

@@ -20,18 +20,14 @@ class Proxy(Settings):
     size: Literal["nano", "5M", "17M", "59M"] = Field(
         default="17M", description="parameters, with a vocabulary of 8,192"
     )
-    tokens: int = Field(
-        default=40 * 2**20, ge=1, description="what a model is trained on, repetitions counted"
-    )
-    unique_tokens: int = Field(
-        default=10 * 2**20, ge=1, description="how many of these are different ones"
-    )
-    sequence: int = Field(default=1024, ge=16, description="tokens of a sample")
-    batch_tokens: int = Field(default=2**14, ge=16, description="tokens of a step")
+    tokens: int = Field(default=40 * 2**20, ge=1, description="training tokens, with repetitions")
+    unique_tokens: int = Field(default=10 * 2**20, ge=1, description="distinct tokens among them")
+    sequence: int = Field(default=1024, ge=16, description="tokens per sample")
+    batch_tokens: int = Field(default=2**14, ge=16, description="tokens per step")
     protocol: Literal["unique", "pool"] = Field(
         default="unique",
-        description="`unique`: every arm has so many unique tokens; `pool`: the baseline has, and "
-        "the other arms what they keep of the same documents",
+        description="`unique`: every arm has this many unique tokens; `pool`: the baseline has, and "
+        "other arms have what they keep of the same documents",
     )
 
     @model_validator(mode="after")
@@ -49,21 +45,21 @@ class ComparisonRule(Settings):
     """When a comparison with the baseline lets a version be released."""
 
     margin: Share = Field(
-        default=0.005, description="share of bits per byte by which a domain may be worse"
+        default=0.005, description="how much worse a domain may be, as a share of bits per byte"
     )
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="of all intervals")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence of all intervals")
     must_not_regress: tuple[str, ...] = Field(
-        default=("all",), description="domains that the margin guards; `all`: every one"
+        default=("all",), description="domains to guard by the margin; `all`: every one"
     )
-    unless: dict[str, Share] = Field(default={}, description="other margins, by domain")
+    unless: dict[str, Share] = Field(default={}, description="other margins by domain")
 
 
 class Runs(Settings):
     """Which models are trained of every arm."""
 
-    proxy: Proxy = Field(default=Proxy(), description="the small model and its tokens")
+    proxy: Proxy = Field(default=Proxy(), description="the model and its tokens")
     learning_rates: tuple[Rate, ...] = Field(
-        default=LEARNING_RATES, min_length=1, description="the main one first; two decide, one not"
+        default=LEARNING_RATES, min_length=1, description="the main one first; a verdict needs two"
     )
     seeds: tuple[Seed, ...] = Field(
         default=(1, 2, 3, 4), min_length=1, description="one model each, the same for every arm"
@@ -76,12 +72,10 @@ class Runs(Settings):
 class EvidenceSettings(Runs):
     """Models decide: a version stays a candidate until a comparison with the baseline lets it go."""
 
-    baseline: str = Field(description="the version that others are compared with")
+    baseline: str = Field(description="the version to compare with")
     heldout: str | None = Field(
         default=None,
-        description="YAML file of the held-out set, from the recipe's folder; with it the asset "
-        "`proxy_runs` plans and trains by itself",
+        description="YAML file of the held-out set, relative to the recipe; enables the asset "
+        "`proxy_runs`",
     )
-    gate: ComparisonRule = Field(
-        default=ComparisonRule(), description="the rule; a plan that counts has the same"
-    )
+    gate: ComparisonRule = Field(default=ComparisonRule(), description="the decision rule")

@@ -10,8 +10,8 @@ from corpus_assets.core.identity import Settings
 class DriftBounds(Settings):
     """Distances from which on a check warns, and fails."""
 
-    warn: float | None = Field(default=None, ge=0, description="a warning above it; null: never")
-    error: float | None = Field(default=None, ge=0, description="an error above it; null: never")
+    warn: float | None = Field(default=None, ge=0, description="warn above it; null: never")
+    error: float | None = Field(default=None, ge=0, description="fail above it; null: never")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -33,13 +33,13 @@ class DriftSettings(Settings):
     )
     quality: DriftBounds = Field(
         default=DriftBounds(warn=0.05),
-        description="difference of the mean of `quality_signal` over kept documents, in its unit",
+        description="difference of the mean of `quality_signal` over kept documents",
     )
-    quality_signal: str = Field(default="quality_score", description="whose mean is compared")
+    quality_signal: str = Field(default="quality_score", description="the signal to compare")
     shares: DriftBounds = Field(
         default=DriftBounds(warn=0.05, error=0.3),
-        description="difference between a share that a cutoff or tier asks for and the share of the "
-        "snapshot that it takes, beyond what chance explains",
+        description="difference between the share that a cutoff or tier asks for and the share it "
+        "takes, beyond chance",
     )
     min_documents: int = Field(
         default=200,
@@ -56,8 +56,8 @@ class ReviewRule(Settings):
         default=0.1,
         ge=0,
         lt=1,
-        description="of each reason: held back where the 95% interval of the share that is judged "
-        "wrong lies above it",
+        description="per reason: blocks the release if the 95% interval of the share judged wrong "
+        "is above it",
     )
 
 
@@ -66,10 +66,10 @@ class GateSettings(Settings):
     comparison of models."""
 
     drift: Literal["errors", "warnings", "off"] = Field(
-        default="errors", description="which outcomes of the `drift` checks hold a version back"
+        default="errors", description="which outcomes of the `drift` checks block a release"
     )
     review: ReviewRule | None = Field(
-        default=None, description="people have judged samples of what was kept and dropped"
+        default=None, description="require people to judge samples of kept and dropped records"
     )
 
 
@@ -79,9 +79,9 @@ class TakedownSettings(Settings):
     window_minutes: float = Field(
         default=0.0,
         ge=0,
-        description="the sensor starts a run when the oldest request has waited this long",
+        description="how long the oldest request waits before the sensor starts a run",
     )
     keep_revoked: bool = Field(
         default=False,
-        description="leave revoked versions and their text to `corpus gc` instead of deleting them",
+        description="leave revoked versions and their text to `corpus gc`",
     )

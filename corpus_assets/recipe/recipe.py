@@ -52,12 +52,10 @@ USE_FALLBACKS = "use_fallbacks"
 class Fallback(Settings):
     """What a recipe does without some of its models, where the user asks for it."""
 
-    instead_of: tuple[str, ...] = Field(
-        min_length=1, description="names of the models whose place it takes"
-    )
+    instead_of: tuple[str, ...] = Field(min_length=1, description="names of the models to replace")
     changes: dict[str, Any] = Field(
         min_length=1,
-        description="dotted keys of the recipe and their values then, as with `--set`",
+        description="dotted recipe keys and their values, as with `--set`",
     )
 
 
@@ -66,14 +64,14 @@ class ShardSettings(PackSettings):
     dtype: Literal["int32", "uint16", "auto"] = Field(
         default="int32",
         exclude_if=lambda dtype: dtype == "int32",
-        description="type of the token ids in shards; `uint16`, half the bytes, needs a vocabulary "
-        "of at most 65,536 ids, `auto` takes it where it has one",
+        description="type of token ids; `uint16` needs a vocabulary of at most 65,536, `auto` uses "
+        "it if possible",
     )
     group_by: GroupBy = Field(
         default={},
         exclude_if=is_absent,
-        description="labels among the signals that divide groups further, each with the values "
-        "that have groups of their own, as a list or as value -> labels; the rest is `other`",
+        description="label signals that divide groups, each with a list of values or value -> "
+        "labels; the rest is `other`",
     )
 
     @property
@@ -95,16 +93,16 @@ class Recipe(Settings):
     blocklists: tuple[str, ...] = ()
     blocked_categories: Categories = Field(
         default={},
-        description="categories of pages to drop, each with its folder in UT1's layout (`domains`, "
+        description="page categories to drop, each with its folder in UT1's layout (`domains`, "
         "`urls`)",
     )
     documents: IngestSettings = Field(default_factory=IngestSettings)
     language_model: Model = ModelChoice(name="lid.176")
     classifiers: dict[ClassifierName, ClassifierEntry] = Field(
-        default={}, description="models that score documents, by name; empty: there are none"
+        default={}, description="models that score documents, by name"
     )
     perplexity: dict[ModelName, PerplexityModelEntry] = Field(
-        default={}, description="language models for perplexity, by name, often of languages"
+        default={}, description="language models for perplexity, by name"
     )
     signals: SignalSettings
     selection: SelectionSettings
@@ -118,8 +116,7 @@ class Recipe(Settings):
     mixture: MixtureSettings
     panels: tuple[str, ...] = Field(
         default=(),
-        description="files of panels for the report, `NAME.sql` and `NAME.html`; no part of what a "
-        "version is",
+        description="panels for the report, `NAME.sql` and `NAME.html`",
     )
     survival: dict[DroppingAsset, Bounds] = Field(
         default={},
@@ -128,20 +125,20 @@ class Recipe(Settings):
     drift: DriftSettings = DriftSettings()
     gate: GateSettings = Field(
         default=GateSettings(),
-        description="what makes a candidate a released version; no part of what a version is",
+        description="conditions for releasing a candidate",
     )
     evidence: EvidenceSettings | None = Field(
-        default=None, description="absent: no models are asked for; no part of what a version is"
+        default=None, description="comparison with small models; null: none"
     )
     takedowns: TakedownSettings = Field(
         default=TakedownSettings(),
-        description="when takedowns are carried out; no part of what a version is",
+        description="when takedowns run",
     )
     fallbacks: dict[Name, Fallback] = Field(
-        default={}, description="by name; each is used only where `use_fallbacks` names it"
+        default={}, description="replacements for missing models, by name, used only on request"
     )
     use_fallbacks: tuple[str, ...] = Field(
-        default=(), description="names of fallbacks; `[all]`, or `--fallbacks`: all of them"
+        default=(), description="fallbacks to use; `[all]`, or `--fallbacks`: all of them"
     )
 
     @field_validator("signals")

@@ -52,11 +52,11 @@ Form = Literal["text", "normalized"]
 class TextHashList(Settings):
     """A file of hashes, and of what they are."""
 
-    path: str = Field(description="a file, or a pattern for files")
+    path: str = Field(description="a file or a pattern")
     form: Form = Field(
         default="text",
-        description="`text`: of the extracted text in UTF-8, as it is; `normalized`: in form NFKC, "
-        "case folded, white space as single spaces",
+        description="`text`: of the extracted text in UTF-8; `normalized`: in NFKC, case-folded, "
+        "with single spaces",
     )
 
 
@@ -64,13 +64,13 @@ class RecognizerSettings(Settings):
     """Something else that finds personal data, such as a model that knows names."""
 
     engine: str = Field(
-        description="`presidio`, the name of an entry point in the group "
-        "`corpus_assets.recognizers`, or `module:function`"
+        description="`presidio`, an entry point of the group `corpus_assets.recognizers`, or "
+        "`module:function`"
     )
     kinds: dict[str, Action] = Field(
         min_length=1, description="what to do with each kind it finds; others are left alone"
     )
-    options: dict[str, Any] = Field(default={}, description="handed to the engine as they are")
+    options: dict[str, Any] = Field(default={}, description="options passed to the engine")
 
     @model_validator(mode="after")
     def _kinds_are_its_own(self) -> "RecognizerSettings":
@@ -86,25 +86,25 @@ class ScrubSettings(Settings):
     """What is done about each kind: it is replaced, drops the document, or is left alone."""
 
     replace: tuple[Kind, ...] = Field(
-        default=REPLACED, description="kinds that become a placeholder; none: `[]`"
+        default=REPLACED, description="kinds to replace by a placeholder; `[]`: none"
     )
     drop: tuple[Kind, ...] = Field(default=(), description="kinds that drop the document")
     by_domain: dict[str, dict[Kind, Action]] = Field(
-        default={}, description="domains and what is different there, e.g. `code: {phone: leave}`"
+        default={}, description="exceptions by domain, e.g. `code: {phone: leave}`"
     )
     phone_regions: tuple[str, ...] = Field(
         default=REGIONS,
-        description="countries (ISO 3166) whose telephone numbers count without a word for it, a "
-        "leading zero or a country code; those that speak a text's language are added",
+        description="countries (ISO 3166) whose national telephone numbers are recognized in any "
+        "text; those that speak the text's language are added",
     )
     placeholders: dict[str, str] = Field(
-        default={}, description="replacement text of a kind, if not `<kind>`"
+        default={}, description="placeholder by kind; default `<kind>`"
     )
     max_findings: int | None = Field(
         default=None, ge=0, description="a document with more findings is dropped; null: none is"
     )
     recognizers: tuple[RecognizerSettings, ...] = Field(
-        default=(), description="other finders of personal data, such as names"
+        default=(), description="custom recognizers, e.g. for names"
     )
 
     @model_validator(mode="after")

@@ -45,7 +45,7 @@ class LanguageTable(Settings):
     """Bounds by language in a file (CSV, JSON or YAML), read when the recipe is loaded."""
 
     file: str = Field(
-        description="relative to the recipe's folder; the column `language` of a CSV names languages"
+        description="path relative to the recipe; the column `language` of a CSV has the language"
     )
     min: str = Field(default="min", description="column with the smallest values that pass")
     max: str = Field(default="max", description="column with the largest values that pass")
@@ -62,16 +62,16 @@ class Condition(Bounds):
         validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
     )
 
-    signal: str = Field(default="", description="what is asked; none where `tier` is given")
-    allowed: tuple[str, ...] | None = Field(default=None, alias="in", description="labels")
-    cutoff: str | None = Field(
-        default=None, description="name of a cutoff; values that a rule with it would pass"
+    signal: str = Field(default="", description="the column to test, unless `tier` is given")
+    allowed: tuple[str, ...] | None = Field(
+        default=None, alias="in", description="labels that meet it"
     )
-    exclusive: bool = Field(default=False, description="values equal to `min` or `max` do not meet")
+    cutoff: str | None = Field(default=None, description="name of a cutoff")
+    exclusive: bool = Field(default=False, description="values equal to a bound do not meet it")
     tier: Annotated[tuple[Name, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="tiers that the document would be in: that of its source, or by `bounds`; those "
-        "by shares are known only after all rules",
+        description="tiers, by source or by `bounds`; tiers by shares are known only after all "
+        "rules",
     )
 
     @model_validator(mode="after")
@@ -99,36 +99,35 @@ class Rule(Bounds):
         validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
     )
 
-    name: Name = Field(description="becomes the drop reason")
+    name: Name = Field(description="the drop reason")
     signal: str
     allowed: tuple[str, ...] | None = Field(
         default=None, alias="in", description="labels that pass"
     )
     cutoff: str | None = Field(default=None, description="name of a cutoff; values beyond it fail")
-    domains: Domains = Field(default=None, description="the rule holds in these only; default all")
+    domains: Domains = Field(default=None, description="apply only in these domains; default all")
     only_languages: tuple[str, ...] | None = Field(
-        default=None, description="the rule holds for these only; default all"
+        default=None, description="apply only to these languages; default all"
     )
     languages: dict[str, Bounds] = Field(
         default_factory=dict,
-        description="other bounds for a language; an end left out is the rule's",
+        description="bounds by language; a missing bound is the rule's",
     )
     languages_from: LanguageTable | None = Field(
         default=None,
         exclude=True,
-        description="a file with `languages`: its path, or its path and columns; `languages` "
-        "takes precedence",
+        description="a file with `languages`: its path, or its path and columns",
     )
     exclusive: bool = Field(
         default=False,
         exclude_if=lambda value: not value,
-        description="values equal to `min` or `max` fail too, those of languages included",
+        description="values equal to a bound fail",
     )
     where: Condition | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="the rule holds for documents that meet this only, e.g. `{tier: [low]}` or "
-        "`{signal: quality_score, max: 0.5}`; default all",
+        description="apply only to documents that meet this, e.g. `{tier: [low]}` or `{signal: "
+        "quality_score, max: 0.5}`",
     )
 
     @model_validator(mode="after")
@@ -180,10 +179,7 @@ class Rule(Bounds):
 
 
 Weigh = Literal["documents", "characters"]
-WEIGH = (
-    "what shares are of: documents, or their characters, which stand for tokens: there is no "
-    "tokenizer before selection"
-)
+WEIGH = "what shares are counted in; characters stand for tokens, which do not exist yet"
 
 
 class CutoffSettings(Settings):
@@ -193,15 +189,14 @@ class CutoffSettings(Settings):
     drop_share: float = Field(ge=0, lt=1)
     among: Literal["survivors", "distinct_survivors", "all"] = Field(
         default="survivors",
-        description="documents that it is a share of: those that pass every rule before the first "
-        "that uses it and meet that rule's `where`, so that a rule which keeps the best tenth "
-        "keeps a tenth of what reaches it; of these only the kept member of each cluster of "
-        "copies; or all documents",
+        description="documents that it is a share of: `survivors` pass every rule before the first "
+        "that uses it and meet that rule's `where`; `distinct_survivors` are these "
+        "without copies; or `all`",
     )
     weigh: Weigh = Field(default="documents", description=WEIGH)
     drop: End = Field(
         default="lowest",
-        description="which values go; `highest` where small is good, as of perplexity",
+        description="which end to drop; `highest` for signals where low is good, such as perplexity",
     )
     by: By | None = None
     min_documents: int = Field(
@@ -219,23 +214,21 @@ class TierSettings(Settings):
         le=100,
         exclude=True,
         description="instead of names and shares: number of tiers of equal shares, `q20` (the best) "
-        "to `q01`; `mixture.curve` gives them multipliers",
+        "to `q01`, for `mixture.curve`",
     )
     names: tuple[Name, ...] = Field(min_length=1)
     shares: tuple[Annotated[float, Field(gt=0, le=1)], ...] | None = Field(
-        default=None, description="one for each name; resolved once, then pinned"
+        default=None, description="one per name; computed once, then pinned"
     )
     bounds: tuple[FiniteFloat, ...] | None = Field(
         default=None,
-        description="instead of shares: the worst value of each tier but the last, which belongs "
-        "to it",
+        description="instead of shares: the worst value of each tier but the last, inclusive",
     )
     best: End = Field(
-        default="highest", description="which values are good; `lowest` as of perplexity"
+        default="highest", description="which values are good; `lowest` for perplexity"
     )
     default: Name = Field(
-        description="tier of documents outside `domains` or without the signal: one of `names`, "
-        "or one of its own"
+        description="tier of documents that cannot be graded: one of `names`, or its own"
     )
     domains: Domains = None
     by: By | None = None

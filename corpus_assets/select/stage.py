@@ -258,7 +258,7 @@ QUALITY_CUTOFFS = Gather(
     reads=(files.SIGNALS, files.SURVIVOR_MEMBERS),
     settings=_cutoff_settings,
     finish_settings=lambda pipeline: {"selection": pipeline.recipe.selection.identity()},
-    about="Score cutoffs and tier bounds per language, resolved from the calibration snapshots.",
+    about="Cutoffs and tier bounds, computed from the calibration snapshots.",
     calibration=Calibration(
         files.CUTOFFS,
         "quantiles of scores over many documents; no text",
@@ -284,8 +284,7 @@ SELECTION = part_stage(
     settings=_selection_settings,
     shared=lambda pipeline, snapshot: {"cutoffs": pipeline.calibration(files.CUTOFFS)},
     reads_shared=(files.CUTOFFS,),
-    about="Keep or drop by the recipe's thresholds over the signals; the first failing rule is the "
-    "reason, all failing rules are kept.",
+    about="Keeps or drops documents by rules over their signals.",
     drops=("*",),  # the rule that failed first
     fed_by=("signals", "documents_out"),
 )

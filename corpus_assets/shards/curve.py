@@ -30,13 +30,13 @@ class CurveSettings(Settings):
     """How often tokens of each bucket are seen, from the worst to the best."""
 
     buckets: int = Field(
-        ge=2, le=100, description="buckets of equal shares, as in `selection.tiers.buckets`"
+        ge=2, le=100, description="number of buckets, as in `selection.tiers.buckets`"
     )
     discard: float = Field(
-        default=0.0, ge=0, lt=1, description="share of the worst that is left out"
+        default=0.0, ge=0, lt=1, description="share of the worst documents to leave out"
     )
-    mean: float = Field(default=1.0, gt=0, description="the mean multiplier over all buckets")
-    largest: float = Field(default=7.0, gt=0, description="the largest multiplier of a bucket")
+    mean: float = Field(default=1.0, gt=0, description="mean multiplier over all buckets")
+    largest: float = Field(default=7.0, gt=0, description="largest multiplier of a bucket")
     power: float | None = Field(
         default=None,
         ge=0,
@@ -47,8 +47,8 @@ class CurveSettings(Settings):
     exponent: float | None = Field(default=None, ge=0, le=20, description="l of the curve; null: 0")
     points: tuple[tuple[float, float], ...] = Field(
         default=(),
-        description="instead: (share of documents that are worse, multiplier), joined by straight "
-        "lines, from share 0 to share 1",
+        description="instead: (share of worse documents, multiplier), joined by straight lines, "
+        "from share 0 to 1",
     )
 
     @model_validator(mode="after")

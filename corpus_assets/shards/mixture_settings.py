@@ -37,26 +37,25 @@ class AxisWeights(Settings):
     languages: dict[str, float] = Field(
         default={},
         exclude_if=is_absent,
-        description="how often a token of a language of `shards.group_by` is seen, relative to "
-        "the others of its domain; 1 where none is given, 0 leaves a language out",
+        description="multipliers by language of `shards.group_by`, within a domain; default 1, 0 "
+        "leaves a language out",
     )
     labels: dict[str, dict[str, float]] = Field(
         default={},
         exclude_if=is_absent,
-        description="the same for other labels: axis -> value -> multiplier",
+        description="the same for other labels: label -> value -> multiplier",
     )
     held_back: float | None = Field(
         default=None,
         ge=0,
         exclude_if=is_absent,
-        description="multiplier of documents with items of `eval_suites` whose `split` is `train`; "
-        "0 leaves them out, null is 1",
+        description="multiplier of documents with items of `split: train` suites; 0 leaves them "
+        "out, null is 1",
     )
     curve: CurveSettings | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="multipliers of `selection.tiers.buckets` from few numbers; what `tiers` says "
-        "of a bucket counts before it",
+        description="multipliers for `selection.tiers.buckets`; `tiers` overrides single buckets",
     )
 
     def weights(self, axis: str) -> dict[str, float]:
@@ -77,7 +76,7 @@ class PhaseSettings(AxisWeights):
 
     name: str
     share: float
-    """Part of the run's tokens; shares of all phases sum to 1."""
+    """Share of the run's tokens; all phases sum to 1."""
     domains: dict[str, float] | None = None
     """Weights of domains."""
     sources: dict[str, float] | None = None
@@ -90,57 +89,49 @@ class MixtureSettings(AxisWeights):
     """How much of what, and when."""
 
     domains: dict[str, float] = Field(default={"web": 1.0})
-    """Ratio of tokens by domain; normalised, so any positive numbers will do. Left out where
-    `temperature` is given."""
+    """Ratio of tokens by domain, in any unit; excludes `temperature`."""
     temperature: Temperature | None = None
-    """Computes the ratios of domains: (tokens)^(1 / temperature). 1 is by size, more is more equal;
-    weights of a phase are compared with shares that sum to 1."""
+    """Computes the ratios of domains as (tokens)^(1 / temperature): 1 is by size, larger is
+    more equal. Weights of a phase are relative to shares that sum to 1."""
     source_temperature: Temperature = 1.0
-    """Inside a domain a source counts with (tokens)^(1 / source_temperature), not with its tokens."""
+    """The same for the sources within a domain."""
     language_temperature: Temperature | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="inside a domain a language of `shards.group_by` counts with "
-        "(tokens)^(1 / language_temperature); null is 1, by size",
+        description="the same for the languages of `shards.group_by` within a domain; null is 1",
     )
     sources: dict[str, float] = Field(default={})
-    """How often a token of a source is seen, relative to the other sources of its domain; 1 where
-    none is given, 0 leaves a source out. The domain's ratio stays as it is."""
+    """Multipliers by source, within a domain; default 1, 0 leaves a source out."""
     tiers: dict[str, float] = Field(default={"high": 2.0, "mid": 1.0, "low": 0.5})
-    """How often a token of a tier is seen, relative to the other tiers of its domain."""
+    """Multipliers by tier, within a domain."""
     copies: dict[int, float] = Field(
         default={},
-        description="multipliers of `clean_text.tiers_by_copies`, on top of the tier's; 1 else",
+        description="multipliers of `clean_text.tiers_by_copies`, in addition to the tier's; "
+        "default 1",
     )
     phases: tuple[PhaseSettings, ...] = (PhaseSettings(name="main", share=1.0),)
     block_samples: int = Field(default=1024, ge=1)
     """Samples after which the mix is exact."""
     run_tokens: int | None = Field(default=None, ge=1)
-    """Tokens of the whole run; null is as many as there are: one pass at natural weights."""
+    """Tokens of the whole run; null: all tokens, seen once at natural weights."""
     max_epochs: float = Field(default=4.0, gt=0)
-    """Most times that one group may be seen; about four repeats cost nothing (Muennighoff et al.
-    2023, "Scaling Data-Constrained Language Models")."""
-    max_epochs_by_domain: dict[str, Epochs] = Field(
-        default={}, description="`max_epochs` of single domains"
-    )
-    max_epochs_by_source: dict[str, Epochs] = Field(
-        default={}, description="`max_epochs` of single sources"
-    )
+    """Most times that a group may be seen; about four cost little (Muennighoff et al. 2023)."""
+    max_epochs_by_domain: dict[str, Epochs] = Field(default={}, description="limits by domain")
+    max_epochs_by_source: dict[str, Epochs] = Field(default={}, description="limits by source")
     max_epochs_by_tier: dict[str, Epochs] = Field(
         default={},
-        description="`max_epochs` of single tiers; the lowest one counts where domain, source, "
-        "tier or label have their own",
+        description="limits by tier; the lowest applicable limit counts",
     )
     max_epochs_by_language: dict[str, Epochs] = Field(
-        default={}, exclude_if=is_absent, description="`max_epochs` of single languages"
+        default={}, exclude_if=is_absent, description="limits by language"
     )
     max_epochs_by_label: dict[str, dict[str, Epochs]] = Field(
         default={},
         exclude_if=is_absent,
-        description="`max_epochs` of other labels: axis -> value -> epochs",
+        description="limits by label -> value",
     )
     max_epochs_by_group: dict[str, Epochs] = Field(
-        default={}, description="`max_epochs` of `DOMAIN/TIER`, overrides the others"
+        default={}, description="limits of `DOMAIN/TIER`, which override the others"
     )
 
     @model_validator(mode="before")

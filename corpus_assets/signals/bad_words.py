@@ -27,7 +27,7 @@ class BadWords(CountsWords):
     version: ClassVar[int] = 1
 
     family: Literal["bad_words"] = "bad_words"
-    words: tuple[str, ...] = Field(default=(), description="the list, or more entries of it")
+    words: tuple[str, ...] = Field(default=(), description="the list, or additional entries")
     word_lists: tuple[str, ...] = Field(
         default=(), description="UTF-8 files with one entry per line; # begins a comment line"
     )

@@ -38,14 +38,15 @@ class Reading(Settings):
 
     word_breaks: WordBreaks = Field(
         default="white_space",
-        description="where words end, as for all signals; published models were trained at white "
-        "space, or on words that their authors took apart",
+        description="how words are found, as in `signals`; published models expect white space",
     )
     text: Form = Field(
         default="words",
         description="`words`: lowercase, punctuation split off; `plain`: as it is, on one line",
     )
-    max_chars: int | None = Field(default=MAX_CHARS, ge=1, description="read of each; null: all")
+    max_chars: int | None = Field(
+        default=MAX_CHARS, ge=1, description="characters to read per text; null: all"
+    )
 
     def identity(self) -> dict[str, Any]:
         """Return settings with whose words they are."""
@@ -72,7 +73,7 @@ class ReadsTexts(SignalFamily):
 
     name: Name = Field(
         default="quality",
-        description="the classifier, under `classifiers`; begins the column's name",
+        description="the classifier, under `classifiers`; prefix of the column",
     )
     _reading: Reading = Reading()
 
@@ -94,7 +95,7 @@ class ReadsTexts(SignalFamily):
 
 
 Labels = Annotated[dict[str, float], Field(min_length=1)]
-LABELS = "labels of the model and what each counts; the one of models trained here is `positive`"
+LABELS = "labels and their weights; models trained here have `positive`"
 
 
 class Classifier(ScoredByFastText, ReadsTexts):
@@ -153,7 +154,7 @@ class Label(ScoredByFastText, ReadsTexts):
 
     family: Literal["label"] = "label"
     name: Name = Field(
-        default="topic", description="the classifier, under `classifiers`; the label's column"
+        default="topic", description="the classifier, under `classifiers`; name of the column"
     )
 
     def columns(self) -> dict[str, pa.DataType]:

@@ -42,10 +42,10 @@ class EmbeddingScore(SignalFamily):
     version: ClassVar[int] = 1
 
     family: Literal["embedding_score"] = "embedding_score"
-    name: Name = Field(default="edu", description="begins the column's name")
-    model: Model = Field(description="the model, a folder")
-    engine: str = Field(default="transformers", description="a plug-in that runs such folders")
-    max_tokens: int = Field(default=512, ge=1, description="read of each text")
+    name: Name = Field(default="edu", description="prefix of the column")
+    model: Model = Field(description="a model folder")
+    engine: str = Field(default="transformers", description="plug-in that runs the model")
+    max_tokens: int = Field(default=512, ge=1, description="tokens to read per text")
 
     def identity(self) -> dict[str, Any]:
         return super().identity() | {"model": self.model.identity()}

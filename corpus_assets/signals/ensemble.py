@@ -45,21 +45,20 @@ class Ensemble(SignalFamily):
     scores: tuple[str, ...] = Field(
         default=("quality_score",),
         min_length=1,
-        description="columns of families before it; in each, higher is better",
+        description="columns of earlier families; higher must be better",
     )
     buckets: int = Field(default=20, ge=2, le=100)
     among: Literal["survivors", "all"] = Field(
         default="survivors",
-        description="documents that are ranked: of those drawn the ones that pass every rule before "
-        "the first that reads the ensemble, rules by cutoff aside; or all of them",
+        description="documents to rank: `survivors` pass every rule before the first that uses the "
+        "ensemble, cutoffs aside",
     )
     weigh: Literal["documents", "characters"] = Field(
         default="documents",
-        description="what buckets are equal shares of: documents, or their characters, which stand "
-        "for tokens",
+        description="what buckets are equal shares of",
     )
     domains: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="whose documents make the ranks; default all"
+        default=None, min_length=1, description="domains to rank; default all"
     )
 
     def columns(self) -> dict[str, pa.DataType]:

@@ -65,23 +65,21 @@ class Imported(SignalFamily):
     version: ClassVar[int] = 1
 
     family: Literal["imported"] = "imported"
-    name: Name = Field(
-        default="imported", description="what the import is called, for people and in the report"
-    )
+    name: Name = Field(default="imported", description="name of the import in reports")
     sha256: str = Field(
         default="",
         pattern=r"^[0-9a-f]{64}$",
-        description="digest that `corpus signals import` printed; must be given",
+        description="digest that `corpus signals import` printed",
     )
     key: KeyKind = Field(
         default="url",
-        description="what rows are joined by: the address, the text or the document",
+        description="what rows are joined by",
     )
     columns_: dict[Name, Any] = Field(
         default={},
         alias="columns",
         min_length=1,
-        description="columns to take: `label`, `number`, or a mapping of members for a struct",
+        description="columns to use: `label`, `number`, or a mapping of members for a struct",
     )
 
     @field_validator("columns_")

@@ -37,7 +37,7 @@ class ListedWords(CountsWords):
     family: Literal["listed_words"] = "listed_words"
     lists: dict[str, tuple[str, ...]] = Field(
         default={},
-        description="languages and their UTF-8 files with one entry per line; # begins a comment line",
+        description="language -> UTF-8 files with one entry per line; # begins a comment line",
     )
 
     def columns(self) -> dict[str, pa.DataType]:

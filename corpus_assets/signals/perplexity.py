@@ -41,8 +41,8 @@ class LanguageModelFamily(SignalFamily):
 
     models: tuple[ModelName, ...] | dict[str, ModelName] = Field(
         default=(),
-        description="models of the recipe's `perplexity`, a column each; or language -> model: then "
-        "there is one column, null for other languages, and the family `language` must come before",
+        description="models of `perplexity`, one column each; or language -> model for a single "
+        "column, which needs the family `language` before it",
     )
 
     @model_validator(mode="after")

@@ -30,9 +30,9 @@ class SentenceCut(Settings):
 
     name: Name = Field(description="the classifier, under `classifiers`")
     labels: Labels = Field(default={POSITIVE: 1.0}, description=LABELS)
-    min_score: float = Field(ge=LEAST_SCORE, le=1, description="a sentence goes from this score on")
+    min_score: float = Field(ge=LEAST_SCORE, le=1, description="score from which a sentence is cut")
     domains: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="domains whose text is cut; default all"
+        default=None, min_length=1, description="domains to cut; default all"
     )
 
     def family(self, classifiers: Mapping[str, Reading]) -> Classifier:

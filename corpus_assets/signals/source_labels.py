@@ -23,8 +23,8 @@ class SourceLabels(SignalFamily):
     version: ClassVar[int] = 1
 
     family: Literal["source_labels"] = "source_labels"
-    labels: tuple[str, ...] = Field(default=(), description="names of labels")
-    scores: tuple[str, ...] = Field(default=(), description="names of numbers")
+    labels: tuple[str, ...] = Field(default=(), description="label signals")
+    scores: tuple[str, ...] = Field(default=(), description="number signals")
 
     def columns(self) -> dict[str, pa.DataType]:
         return {

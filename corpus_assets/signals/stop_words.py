@@ -24,7 +24,7 @@ class StopWords(CountsWords):
 
     family: Literal["stop_words"] = "stop_words"
     lists: dict[ListName, tuple[str, ...]] = Field(
-        default_factory=dict, description="words of each list; its name ends the column's name"
+        default_factory=dict, description="words of each list; its name is the suffix of the column"
     )
 
     def columns(self) -> dict[str, pa.DataType]:

@@ -40,7 +40,7 @@ class TextStep(SignalFamily):
     domains: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="domains whose text is rewritten; in others its signals are null; default all",
+        description="domains to rewrite; in others the signals are null; default all",
     )
 
     @abstractmethod

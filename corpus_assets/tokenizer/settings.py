@@ -16,17 +16,17 @@ class TokenizerSample(Settings):
     """Documents the tokenizer is trained on, drawn by keyed hash of their id."""
 
     language_shares: dict[str, Share] = Field(
-        default={}, description="share of documents by language; 1 else"
+        default={}, description="share of documents to use, by language; default 1"
     )
     languages: tuple[str, ...] | None = None
     proportions: Literal["mixture", "corpus"] | dict[str, Annotated[float, Field(ge=0)]] = Field(
         default="mixture",
-        description="how `max_chars` is divided among domains: as `mixture.domains` says, as they "
-        "have characters (`corpus`), or by numbers of its own. A domain that has less gives all "
-        "it has, and what it leaves goes to the others",
+        description="how `max_chars` is divided among domains: like `mixture.domains`, by size "
+        "(`corpus`), or by these numbers; what a small domain cannot fill goes to the "
+        "others",
     )
     max_chars: int = Field(
-        default=200_000_000, ge=1, description="characters to train on, from all domains together"
+        default=200_000_000, ge=1, description="characters to train on, over all domains"
     )
 
     def weights(self, mixture: Mapping[str, float]) -> dict[str, float]:
@@ -96,22 +96,21 @@ class TokenizerSettings(Settings):
     """How the tokenizer is trained."""
 
     vocab_size: int | None = Field(default=None, ge=256, le=1_000_000)
-    """Upper bound, bytes and special slots included; a small sample may not fill it. Null: as many
-    as the corpus has examples of, at most 128,000."""
+    """Upper bound, with bytes and special slots. Null: as many as the corpus supports, at most
+    128,000."""
     split_pattern: str = SPLIT_PATTERN
     special_tokens: tuple[SpecialToken, ...] = (END_OF_DOCUMENT, PAD)
     special_slots: int = Field(default=256, ge=2, le=4096)
-    """Ids kept for special tokens: 0 up to this. A slot that `special_tokens` does not name is
-    `<|reserved_ID|>`; a name added at the end of the list takes the next slot and moves no id."""
+    """Ids reserved for special tokens, from 0. Unnamed slots are `<|reserved_ID|>`; names
+    appended to the list move no id."""
     min_documents: int = Field(default=5, ge=1)
-    """A token of more than one byte occurs in this many different texts of the sample, so that the
-    vocabulary spells no part of a single document, such as a name, that may be taken down later."""
+    """Number of sample texts that a token of more than one byte occurs in, so that no token
+    spells out a single document."""
     max_token_chars: int = Field(default=16, ge=1, le=MAX_RUN_CHARS)
-    """A token with a letter or digit in it has this many characters at most, the space before a word
-    included; 16 as in SentencePiece (`max_sentencepiece_length`). Runs of white space and of
-    punctuation may have 128."""
+    """Longest token with a letter or digit, in characters, including a leading space; white
+    space and punctuation may have 128."""
     scripts: tuple[Annotated[str, AfterValidator(known_script)], ...] | None = None
-    """Scripts whose letters are merged; those of others stay bytes. Null: those that the sample is
+    """Scripts whose letters are merged; others stay bytes. Null: those that the sample is
     written in."""
 
     @model_validator(mode="after")
@@ -156,16 +155,16 @@ class AuditSettings(Settings):
 
     max_unused_share: Share = Field(
         default=0.2,
-        description="share of the merged tokens that neither the sample nor held-out text needs, "
-        "at most; of a tokenizer that is trained",
+        description="share of merged tokens that neither the sample nor held-out text uses, for a "
+        "trained tokenizer",
     )
     one_token: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
-        default=(), description="strings that must be one token each"
+        default=(), description="strings that must be a single token"
     )
     on_failure: Literal["stop", "warn"] = Field(
         default="stop",
-        description="`stop`: a build ends before any token is written, unless unused tokens are "
-        "all that is wrong; `warn`: it continues, and the check `audit` warns",
+        description="`stop`: the build ends before any token is written, unless only unused tokens "
+        "fail; `warn`: it continues",
     )
 
 
@@ -175,17 +174,17 @@ class TokenizerEntry(Settings):
     train: TokenizerSettings | None = None
     sample: TokenizerSample = TokenizerSample()
     pinned: Model | None = Field(
-        default=None, description="a `tokenizer.json` instead; not together with `train`"
+        default=None, description="an existing `tokenizer.json`; excludes `train`"
     )
     end_of_document: str | None = Field(
-        default=None, description="the special token that ends a document, if not the usual one"
+        default=None, description="special token that ends a document, if not the usual one"
     )
     pad: str | None = Field(
-        default=None, description="the special token that fills a sample, if not the usual one"
+        default=None, description="special token that fills a sample, if not the usual one"
     )
     audit: AuditSettings = Field(
         default=AuditSettings(),
-        description="what fails the audit; no part of what a version is",
+        description="what fails the audit",
     )
 
     @model_validator(mode="after")

@@ -27,10 +27,10 @@ class IndexSettings(Settings):
     )
     languages: tuple[str, ...] | None = Field(
         default=None,
-        description="keep pages with one of these (ISO 639-3, by the crawl's own detector); null: any",
+        description="keep pages in one of these (ISO 639-3, by the crawl's detector); null: any",
     )
     truncated: Literal["keep", "skip"] = Field(
-        default="keep", description="pages whose payload the crawler cut off"
+        default="keep", description="pages whose payload the crawler truncated"
     )
 
     def identity(self) -> dict[str, Any]:
@@ -45,19 +45,20 @@ class CrawlSettings(Settings):
         description="https://, s3://bucket/ or a folder with `crawl-data/` in it",
     )
     files: Files | None = Field(
-        default=None, description="files of each crawl; more contain fewer; null: all"
+        default=None,
+        description="files per crawl; a larger number includes the smaller one; null: all",
     )
-    files_of: dict[str, Files] = Field(
-        default={}, description="snapshot -> number of its files, where it is not as above"
+    files_of: dict[str, Files] = Field(default={}, description="the same for single snapshots")
+    robots: bool = Field(
+        default=False, description="also pin the robots.txt records of these files"
     )
-    robots: bool = Field(default=False, description="pin the robots.txt records of these files too")
     index: IndexSettings | None = Field(
         default=None, description="use the columnar URL index; `true` for its defaults"
     )
     follow_after: str | None = Field(
         default=None,
-        description="a crawl: the weekly schedule adds those that appear after it and after the "
-        "newest of the source; null: it adds none",
+        description="a crawl; the weekly schedule adds crawls that are newer than it and than the "
+        "newest of the source; null: none",
     )
 
     @field_validator("index", mode="before")

@@ -27,28 +27,27 @@ class ExtractionSettings(Settings):
         ge=0,
         le=1,
         exclude_if=is_absent,
-        description="blocks: keep every block with this chance of being main content or more, "
-        "instead of those with the best expected F1; higher keeps less",
+        description="blocks: keep every block with at least this probability of being main content, "
+        "instead of those with the best expected F1",
     )
     format: Literal["text", "markdown"] = Field(
         default="text",
         exclude_if=lambda format: format == "text",
-        description="`markdown` has headings, lists, quotes, tables and fenced code as such; "
-        "blocks only",
+        description="`markdown` keeps headings, lists, quotes, tables and fenced code; blocks only",
     )
     model: Model | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="a model of your own for blocks (`corpus extraction train`)",
+        description="your own model for blocks (`corpus extraction train`)",
     )
     page_type: bool = Field(
         default=False,
         exclude_if=operator.not_,
-        description="note the type of each page: article, forum, product, listing, documentation, "
+        description="record the page type: article, forum, product, listing, documentation, "
         "home_page or other",
     )
     max_seconds: int = Field(
-        default=20, ge=1, description="CPU seconds a page may take, in two tries"
+        default=20, ge=1, description="CPU seconds per page, over two attempts"
     )
 
     @model_validator(mode="after")

@@ -25,7 +25,7 @@ class CodeSettings(Settings):
     """Which source files are let in."""
 
     languages: tuple[str, ...] | None = Field(
-        default=None, description="languages to keep, as named in `code_languages`; None: all known"
+        default=None, description="languages to keep; null: all known"
     )
     vendored: tuple[str, ...] = Field(
         default=(
@@ -33,23 +33,23 @@ class CodeSettings(Settings):
             "bower_components", "site-packages", "Godeps", "Pods", "Carthage", "external_libs",
             "deps/*/src", ".git",
         ),
-        description="names of folders, or patterns for paths, that hold other projects' code",
+        description="folder names, or patterns for paths, with code of other projects",
     )  # fmt: skip
 
 
 class UrlWords(Settings):
     """Words, enough of which in an address block a page."""
 
-    name: str = Field(min_length=1, description="of the list, for `--set` and people")
+    name: str = Field(min_length=1, description="name of the list")
     words: tuple[str, ...] = Field(
         default=(),
         description="words of any script, such as `casino` or `free-porn`; case-insensitive",
     )
-    inside_words: bool = Field(default=False, description="find them inside longer words too")
-    ignored: str = Field(
-        default="", description="characters that do not count in an address, such as `-.`"
+    inside_words: bool = Field(default=False, description="also match inside longer words")
+    ignored: str = Field(default="", description="characters to ignore in a URL, such as `-.`")
+    min_words: int = Field(
+        default=1, ge=1, description="number of different words that block a page"
     )
-    min_words: int = Field(default=1, ge=1, description="different ones that block a page")
 
     @model_validator(mode="after")
     def _can_be_found(self) -> Self:
@@ -67,11 +67,11 @@ class RobotsSettings(Settings):
 
     agents: tuple[str, ...] = Field(
         min_length=1,
-        description="product tokens, such as GPTBot and CCBot; a page that is closed to any of them is "
-        "dropped",
+        description="product tokens, such as GPTBot and CCBot; a page that is disallowed for any of "
+        "them is dropped",
     )
     missing: Literal["allow", "refuse"] = Field(
-        default="allow", description="what a host means whose robots.txt is not known"
+        default="allow", description="decision for hosts without a known robots.txt"
     )
 
     @field_validator("agents")
@@ -85,8 +85,9 @@ class OptOutSettings(Settings):
 
     on_disallow: Literal["drop", "record"] = Field(
         default="drop",
-        description="what becomes of a page that is not for training by any of these signals, "
-        "`Content-Usage` and `Content-Signal` included: `record` keeps it, with its `preference`",
+        description="`drop` pages that are not for training by any of these signals, "
+        "`Content-Usage` and `Content-Signal` included, or only `record` it as "
+        "`preference`",
     )
     directives: tuple[str, ...] = Field(
         default=("noai",),
@@ -95,8 +96,7 @@ class OptOutSettings(Settings):
     )
     agents: tuple[str, ...] = Field(
         default_factory=training_agents,
-        description="product tokens of agents that train, whose own directives count; those of a "
-        "list that comes with the program",
+        description="product tokens of training agents, whose own directives count",
     )
 
     @field_validator("agents")
@@ -112,14 +112,20 @@ class LanguageGateSettings(Settings):
     """
 
     languages: tuple[str, ...] = Field(
-        default=(), description="codes as in `language`; none: any language passes"
+        default=(), description="language codes; empty: any language passes"
     )
     min_score: float = Field(
-        default=0.1, ge=0, le=1, description="that one of them reaches among the likeliest three"
+        default=0.1,
+        ge=0,
+        le=1,
+        description="score that one of them must reach among the likeliest three",
     )
     min_chars: int = Field(default=0, ge=0, description="characters other than white space")
     sample_share: float = Field(
-        default=0.01, ge=0, le=1, description="of refused pages, extracted to find false drops"
+        default=0.01,
+        ge=0,
+        le=1,
+        description="share of refused pages to extract anyway, to find false drops",
     )
 
 
@@ -127,18 +133,18 @@ class GateSettings(Settings):
     """What may pass."""
 
     blocked_url_words: tuple[UrlWords, ...] = Field(
-        default=(), description="lists of words that block a page whose decoded URL holds them"
+        default=(), description="word lists that block a page by its decoded URL"
     )
     max_bytes: int = Field(default=2_000_000, ge=1)
     allowed_licences: tuple[str, ...] | None = Field(
         default=None,
-        description="SPDX ids that pass, by OR, AND and WITH of an expression, and `unknown` for what "
-        "states no licence and has none by its source; null: any",
+        description="SPDX ids that pass, also as parts of expressions, and `unknown` for records "
+        "without a licence; null: any",
     )
     robots: RobotsSettings | None = Field(
-        default=None, description="robots.txt as of the crawl; null: it is not looked at"
+        default=None, description="robots.txt as of the crawl; null: ignored"
     )
     optout: OptOutSettings = Field(default_factory=OptOutSettings)
     language_gate: LanguageGateSettings | None = Field(
-        default=None, description="a cheap look at language and length before extraction"
+        default=None, description="a cheap check of language and length before extraction"
     )

@@ -39,8 +39,8 @@ class C4Lines(CountsWords, TextStep):
     version: ClassVar[int] = 1
 
     family: Literal["c4_lines"] = "c4_lines"
-    end_marks: str = Field(default='.?!"', description="empty: lines need no end mark")
-    min_words: int = Field(default=5, ge=0, description="fewest words of a line that stays")
+    end_marks: str = Field(default='.?!"', description="end marks of lines to keep; empty: any")
+    min_words: int = Field(default=5, ge=0, description="shortest line to keep, in words")
 
     def columns(self) -> dict[str, pa.DataType]:
         return {

@@ -45,8 +45,8 @@ class DCLMText(TextStep):
     family: Literal["dclm_text"] = "dclm_text"
     tlds: tuple[str, ...] = Field(
         default=(),
-        description="top-level domains of addresses, in lowercase (DCLM: all that IANA lists); "
-        "empty: only IP addresses go",
+        description="top-level domains of URLs, in lowercase (DCLM: IANA's list); empty: only IP "
+        "addresses are cut",
     )
 
     @field_validator("tlds")

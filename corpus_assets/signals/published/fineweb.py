@@ -32,7 +32,7 @@ class FineWeb(CountsWords):
 
     family: Literal["fineweb"] = "fineweb"
     extra_terminal_marks: str = Field(
-        default="", description="quotes, for C4 and the first FineWeb"
+        default="", description="additional quotation marks, for C4 and the first FineWeb"
     )
 
     def columns(self) -> dict[str, pa.DataType]:

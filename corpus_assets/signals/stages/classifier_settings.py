@@ -24,10 +24,10 @@ class TrainSettings(Settings):
     min_documents: int = Field(
         default=5,
         ge=1,
-        description="number of training texts a word must occur in to be in the model, by its hash, "
-        "so that the model has no name from a single document that may be taken down later",
+        description="number of training texts that a word must occur in to be stored as a hash, which "
+        "excludes names from single documents",
     )
-    min_examples: int = Field(default=10, ge=2, description="distinct texts needed on each side")
+    min_examples: int = Field(default=10, ge=2, description="distinct texts needed per side")
 
 
 class TextFiles(Settings):
@@ -47,15 +47,17 @@ class SnapshotSample(Settings):
     Taken from the extracted text, before any rule. What is taken down does not get in.
     """
 
-    snapshots: tuple[str, ...] = Field(min_length=1, description="of this recipe")
-    max_documents: int = Field(default=20_000, ge=1, description="drawn from all of them together")
+    snapshots: tuple[str, ...] = Field(min_length=1, description="snapshots of this recipe")
+    max_documents: int = Field(
+        default=20_000, ge=1, description="documents to draw from all of them together"
+    )
     languages: tuple[str, ...] | None = Field(
-        default=None, description="by the language model; null: all"
+        default=None, description="languages to draw; null: all"
     )
     urls: tuple[str, ...] = Field(
         default=(),
-        description="lists of the pages to draw from, one per line: a URL, the begin of "
-        "addresses with `*` after it, or a host with its subdomains; empty: all pages",
+        description="lists of pages to draw from, one per line: a URL, a URL prefix with `*`, or a "
+        "host with its subdomains; empty: all pages",
     )
 
     def identity(self) -> dict[str, Any]:
@@ -75,21 +77,21 @@ class ClassifierEntry(Reading):
     """Train a classifier on positives and negatives, or take a fastText model."""
 
     positives: tuple[TrainingTexts, ...] = Field(
-        default=(), description="what it looks for: files, or samples of snapshots"
+        default=(), description="what to look for: files, or samples of snapshots"
     )
-    negatives: tuple[TrainingTexts, ...] = Field(default=(), description="counterexamples to those")
+    negatives: tuple[TrainingTexts, ...] = Field(default=(), description="counterexamples")
     labels_from: str | None = Field(
         default=None,
-        description="instead: a label of documents (by the family `source_labels` or `imported`, a "
-        "struct's member as `name.member`), to be learned for those that have none",
+        description="instead: learn this label signal, for documents that have none (struct members "
+        "as `name.member`)",
     )
     documents: SnapshotSample | None = Field(
         default=None,
-        description="where `labels_from` learns; those without the label are not drawn",
+        description="documents to learn `labels_from` from",
     )
-    train: TrainSettings = Field(default=TrainSettings(), description="how it is trained")
+    train: TrainSettings = Field(default=TrainSettings(), description="training settings")
     model: Model | None = Field(
-        default=None, description="a fastText model; then nothing is trained"
+        default=None, description="a fastText model, instead of training one"
     )
 
     @model_validator(mode="after")

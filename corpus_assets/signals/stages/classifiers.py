@@ -449,7 +449,7 @@ CLASSIFIERS = Stage(
     Scope.ALL,
     plan_classifiers,
     run_classifiers,
-    about="fastText classifiers, each trained on its positives and negatives in the recipe.",
+    about="Classifiers, trained on their positives and negatives.",
     reads_all=(files.CLASSIFIER_SAMPLE,),
     writes=(files.CLASSIFIER,),
     calibration=Calibration(

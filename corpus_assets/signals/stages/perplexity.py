@@ -176,7 +176,7 @@ PERPLEXITY_MODELS = Stage(
     Scope.ALL,
     plan_perplexity_models,
     run_perplexity_models,
-    about="N-gram language models, each trained on texts that the recipe names.",
+    about="N-gram language models, trained on texts of the recipe.",
     reads=(files.PERPLEXITY_MODEL,),
     writes=(files.PERPLEXITY_MODELS,),
     calibration=Calibration(

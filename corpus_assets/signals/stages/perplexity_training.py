@@ -68,22 +68,22 @@ class PerplexityModelEntry(Settings):
     """A model that is trained on texts, or one of KenLM."""
 
     texts: tuple[str, ...] = Field(
-        default=(), description="files to train on: JSONL or Parquet with a field `text`"
+        default=(), description="training files: JSONL or Parquet with a field `text`"
     )
     where: dict[str, str] = Field(
         default_factory=dict,
-        description="fields and the values they must have, say {lang: de}: other rows are left out",
+        description="use only rows with these values, e.g. {lang: de}",
     )
     order: int = Field(
         default=NgramSettings.order,
         ge=2,
         le=MAX_ORDER,
-        description="words of the longest n-grams, in training",
+        description="longest n-grams, in words",
     )
     model: Model | None = Field(default=None, description="a KenLM model, instead of `texts`")
     pieces: Model | None = Field(
         default=None,
-        description="the SentencePiece model that cuts texts into pieces for it, as in CCNet",
+        description="its SentencePiece model, as in CCNet",
     )
 
     @model_validator(mode="after")

@@ -189,8 +189,7 @@ SCORE_RANKS = Stage(
     Scope.ALL,
     plan_score_ranks,
     run_score_ranks,
-    about="Ranks of an ensemble's scores, resolved from a sample of what the rules let through in the "
-    "calibration snapshots.",
+    about="Ranks of an ensemble's scores, from a sample of the calibration snapshots.",
     reads_all=(files.SCORE_SAMPLE, files.SCORE_SURVIVORS),
     writes=(files.SCORE_RANKS,),
     calibration=Calibration(

@@ -25,14 +25,14 @@ class SignalSettings(Settings):
 
     word_breaks: WordBreaks = Field(
         default="white_space",
-        description="where words end that families count: at white space, or there and, in scripts "
-        "without spaces, by dictionary; classifiers say it themselves",
+        description="how families find words: at white space or, in scripts without spaces, also by "
+        "dictionary (`segmented`)",
     )
     engine: LabelEngine = Field(
         default="kernels",
         exclude_if=lambda engine: engine == "kernels",
-        description="what computes languages, labels and scores of fastText models: `kernels`, with "
-        "the same bits on every processor, or `fasttext`, the library itself",
+        description="what computes fastText languages, labels and scores: `kernels`, with the same "
+        "bits on every processor, or the `fasttext` library",
     )
     families: tuple[AnyFamily, ...] = ()
 

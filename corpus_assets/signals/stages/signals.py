@@ -122,8 +122,7 @@ SIGNALS = Stage(
     Scope.PART,
     plan_signals,
     run_signals,
-    about="Numbers and labels of every document: language, Gopher, FineWeb, quality. Never "
-    "recomputed for a new threshold.",
+    about="Numbers and labels of every document. A new threshold recomputes none of them.",
     reads=(files.DOCUMENTS, *MODEL_FILES),
     writes=(files.SIGNALS,),
     fed_by=("documents", "documents_out"),
