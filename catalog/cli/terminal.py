@@ -21,7 +21,7 @@ import click
 from catalog.answers import Rows, parts_of
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
-DATE = re.compile(r"\d{4}-\d\d-\d\d")
+NO_NUMBER = re.compile(r"\d{4}-\d\d-\d\d|(?=.*[a-f])[0-9a-f]{8,}$")  # dates, ids
 PROGRESS_EVERY_S = 30.0
 """How often a long command tells how far it is, where no terminal shows it all the time."""
 
@@ -153,7 +153,7 @@ def print_table(
 def _is_number(cell: str) -> bool:
     if not cell or cell in "-–":
         return True
-    return cell.lstrip("+-−").replace(",", "")[:1].isdigit() and not DATE.match(cell)
+    return cell.lstrip("+-−").replace(",", "")[:1].isdigit() and not NO_NUMBER.match(cell)
 
 
 def bar(share: float, width: int = 24) -> str:
