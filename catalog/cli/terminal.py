@@ -163,10 +163,3 @@ def bar(share: float, width: int = 24) -> str:
         filled = max(1, filled)
     whole, rest = divmod(filled, 8)
     return "█" * whole + (EIGHTHS[rest] if rest else "")
-
-
-def print_records(rows: Iterable[Mapping[str, Any]], *columns: str) -> None:
-    """Print records as a table; a column is the key of its values, or `key=title`."""
-    pairs = [column.partition("=") for column in columns]
-    table = [[row[key] for key, _, _ in pairs] for row in rows]
-    print_table([title if titled else key for key, titled, title in pairs], table)

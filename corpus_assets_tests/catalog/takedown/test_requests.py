@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from catalog.cli.commands import main
+from catalog.cli.terminal import plain
 from catalog.db.registry import Registry
 from catalog.errors import AmbiguousName, TakedownRefused, TakedownTooWide, UnknownName
 from catalog.formats.ids import text_id
@@ -218,7 +219,7 @@ def test_prefixes_and_domains_show_what_is_near_and_ids_and_matches_nothing(site
     prefix = dry(site, url_prefix_target("notes.example/archive/i")).nearest
     assert prefix[0].address == "http://notes.example/Archive/index.html"
     (host,) = dry(site, domain_target("elsewere.example")).nearest
-    assert host == {"address": "elsewhere.example", "differs_by": "host"}
+    assert host == Nearest("elsewhere.example", "host")
     assert dry(site, domain_target("nothing.test")).nearest == []
     assert dry(site, doc_id_target("ab" * 16)).nearest == []
     assert dry(site, url_target("notes.example/two/")).nearest == []
@@ -492,7 +493,7 @@ def test_a_catalog_without_versions_keeps_standing_orders(
 def test_no_text_is_in_what_a_request_keeps_or_says(own_corpus: Corpus) -> None:
     doc = own_corpus.doc("http://long.example/")
     answer = ask(own_corpus, text_target(doc.text or ""), near_duplicates=True)
-    said = json.dumps(answer, ensure_ascii=False) + str(
+    said = json.dumps(plain(answer), ensure_ascii=False) + str(
         [dataclasses.asdict(row) for row in own_corpus.registry.takedowns()]
     )
     assert (doc.text or "")[:20] not in said
