@@ -295,15 +295,15 @@ def exchange_steps(folder: Path, total: int) -> dict[str, Any]:
     return found | {"hashing_cpu_s": sum(hashing)}
 
 
-def one_group(parts: list[MadePart]) -> exchange_stages.Layout:
+def one_group(parts: list[MadePart]) -> exchange_stages.WindowLayout:
     """What a build would cluster at once."""
     records = sum(part.n_records for part in parts)
-    group = exchange_stages.Group("S", 0, range(len(parts)), 0, records)
-    return exchange_stages.Layout([group], TABLES, ranges=2, batches=1)
+    group = exchange_stages.PartGroup("S", 0, range(len(parts)), 0, records)
+    return exchange_stages.WindowLayout([group], TABLES, ranges=2, batches=1)
 
 
 def run_steps(
-    made: Callable[[], list[MadePart]], cut: exchange_stages.Layout, place: Path
+    made: Callable[[], list[MadePart]], cut: exchange_stages.WindowLayout, place: Path
 ) -> dict[str, Any]:
     settings, signed, tables = ClusterSettings(), SignatureSettings(), cut.tables
     store = LocalStore(place)

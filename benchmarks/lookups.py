@@ -52,7 +52,7 @@ from catalog.db.rows import (
     VersionRow,
 )
 from catalog.formats.key_files import TABLE_OF
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.formats.urls import host_key
 from catalog.lineage.lookups import records_by_host, records_by_id, records_by_url
 from catalog.lineage.tables import Lineage
@@ -94,7 +94,7 @@ def main() -> None:
     files = registry.lineage_files(VERSION, "records")
     parts = files[: -(-report["rows_in_tables"] // RECORDS_PER_PART)]
     asked = draw(store, parts, options.lookups + WARM_UP)
-    with Lineage(registry, Store(store), VERSION) as lineage:
+    with Lineage(registry, FileStore(store), VERSION) as lineage:
         report["ours"] |= measure_ours(lineage, asked, options.lookups)
     note()
     for name, load in (("sqlite", load_sqlite), ("postgresql", load_postgresql)):

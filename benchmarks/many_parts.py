@@ -40,7 +40,7 @@ import yaml
 from machine import machine
 
 from catalog.db.rows import ArtifactRow, FileRow, SnapshotRow, SourceRow
-from catalog.formats.store import Store as Reader
+from catalog.formats.store import FileStore as Reader
 from corpus_assets.build import build, pin_sources, resolve_lock, run_assets
 from corpus_assets.core.exchange import DIRECT_PARTS
 from corpus_assets.core.files import MEMBERS

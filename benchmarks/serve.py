@@ -31,7 +31,7 @@ from machine import machine
 from synthetic_lineage import SEQ_LEN
 
 from catalog.db.registry import Registry
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.serve.app import make_app
 
 Asked = Callable[[dict[str, Any]], str]
@@ -60,7 +60,7 @@ def main() -> None:
     asked = draw(store, registry.lineage_files(VERSION, "records"), options.answers + 1)
     print(f"{registry.version(VERSION).documents:,} kept documents\n")
     print("| page | first ms | p50 ms | p95 ms | most ms |\n|---|---|---|---|---|")
-    with serving(registry, Store(store)) as address:
+    with serving(registry, FileStore(store)) as address:
         for name, path in pages(registry).items():
             spent = [answered(address + path(row)) for row in asked]
             first, rest = spent[0], spent[1:] or spent
@@ -123,7 +123,7 @@ def body_of(address: str) -> str:
 
 
 @contextmanager
-def serving(registry: Registry, store: Store) -> Iterator[str]:
+def serving(registry: Registry, store: FileStore) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         config = uvicorn.Config(make_app(registry, store), log_level="warning")
         server = uvicorn.Server(config)

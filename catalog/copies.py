@@ -24,7 +24,7 @@ from catalog.answers import Shown
 from catalog.db.registry import Registry
 from catalog.db.rows import CopyRow
 from catalog.errors import CatalogError, VersionRevoked
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 
 Holds = Mapping[str, Collection[str] | None]
 """Version -> ids of its documents in a copy, in hex; None where any of them may be in it."""
@@ -113,7 +113,7 @@ class Copy:
         return f"on {self.machine}" if self.state == "unknown" else self.state
 
 
-def listed(registry: Registry, store: Store, home: Path) -> list[Copy]:
+def listed(registry: Registry, store: FileStore, home: Path) -> list[Copy]:
     """Return every copy."""
     answer = []
     for row in registry.copies():

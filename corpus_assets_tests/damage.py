@@ -6,7 +6,7 @@ from pathlib import Path
 
 from catalog.db.registry import Registry
 from catalog.db.rows import SuppressionRow
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.verify.version import Problem, verify
 from corpus_assets.core.home import Home
 from corpus_assets.session import reopen_session

@@ -76,7 +76,7 @@ def next_sample(lineage: Lineage, asked: Mapping[str, str], by: str, skip: int) 
 
 
 @dataclass(frozen=True)
-class Judged:
+class ReasonJudgements:
     """Judgements of a reason; `share` of them disagree, `low` to `high` is its 95% interval."""
 
     stage: str
@@ -105,7 +105,7 @@ class Judgements:
 
     version: str
     state: str
-    reasons: list[Judged]
+    reasons: list[ReasonJudgements]
     judgements: Annotated[
         list[JudgementRow] | None,
         Shown(columns=("doc_id", "decision", "judged_by", "agrees", "why")),
@@ -127,7 +127,7 @@ def judgements(lineage: Lineage, listed: bool) -> Judgements:
     return Judgements(version.name, version.state, summary(lineage), each)
 
 
-def summary(lineage: Lineage) -> list[Judged]:
+def summary(lineage: Lineage) -> list[ReasonJudgements]:
     """Return judgements by reason, with how many records that reason has in the version."""
     rows = lineage.registry.judgements(lineage.version.name)
     if not rows:
@@ -138,7 +138,7 @@ def summary(lineage: Lineage) -> list[Judged]:
     for shard in lineage.registry.version_shards(lineage.version.name):
         totals[KEPT, f"{shard.domain} / {shard.tier}"] += shard.documents
     return [
-        Judged(one.stage, one.reason, totals[one.stage, one.reason], one.judged, one.disagreed,
+        ReasonJudgements(one.stage, one.reason, totals[one.stage, one.reason], one.judged, one.disagreed,
                one.share, *one.interval)
         for one in summed(rows)
     ]  # fmt: skip

@@ -23,7 +23,7 @@ from catalog.db.models import metadata
 from catalog.db.registry import Registry
 from catalog.errors import QueryRefused
 from catalog.figures import counted
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.duck import first_line
 from catalog.lineage.limits import QueryLimits
 from catalog.lineage.scans import mentions, named_tables, quoted
@@ -65,7 +65,7 @@ class QueryAnswer:
 
 def run_query(
     registry: Registry,
-    store: Store,
+    store: FileStore,
     version: str | None,
     sql: str,
     limit: int,

@@ -13,7 +13,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import GateRow, LineageRow, ShardRow, VersionRow
 from catalog.formats.canonical import changed_keys
 from catalog.formats.lineage_tables import DROPPING_STAGES
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage, deletion, require_present
 
 
@@ -80,7 +80,7 @@ class Resolved(VersionRow):
         return f"{self.manifest_path} {self.manifest_sha256}"
 
 
-def resolve(registry: Registry, store: Store, name: str) -> Resolved:
+def resolve(registry: Registry, store: FileStore, name: str) -> Resolved:
     """Return recipe, lock, manifest, tokenizer, inputs, groups and shards of a version."""
     version = registry.version(name)
     require_present(registry, store, version)
@@ -220,7 +220,7 @@ class Difference:
         return replace(self, documents=replace(self.documents, **known))
 
 
-def diff(registry: Registry, store: Store, before: str, after: str) -> Difference:
+def diff(registry: Registry, store: FileStore, before: str, after: str) -> Difference:
     """Compare two versions; the cost follows the lineage files that differ."""
     answer = diff_settings(registry, store, before, after)
     if answer.deleted:
@@ -229,7 +229,7 @@ def diff(registry: Registry, store: Store, before: str, after: str) -> Differenc
         return answer.with_documents(diff_documents(old, new))
 
 
-def diff_settings(registry: Registry, store: Store, before: str, after: str) -> Difference:
+def diff_settings(registry: Registry, store: FileStore, before: str, after: str) -> Difference:
     """Compare what the registry knows of two versions, also of deleted ones: settings, shards and
     counts, not single documents."""
     old, new = registry.version(before), registry.version(after)

@@ -16,7 +16,7 @@ from catalog.cli.process import STOPPED, command_process, explained
 from catalog.db.registry import Registry
 from catalog.db.rows import LATEST
 from catalog.errors import CatalogError
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.stopping import stoppable
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ class Place:
         return [] if "://" in url else [Path(url)]
 
     @property
-    def store(self) -> Store:
+    def store(self) -> FileStore:
         """The store; opened only by commands that read it."""
-        return Store(self._store_url)
+        return FileStore(self._store_url)
 
     def asked(self, version: str | None) -> str:
         """Return the name of the version that a question is about; says so where it is a candidate

@@ -81,7 +81,7 @@ def main() -> None:
     """Answer the question on the input."""
     from catalog.ask.sql import run_query
     from catalog.db.registry import Registry
-    from catalog.formats.store import Store
+    from catalog.formats.store import FileStore
 
     try:
         question = json.load(sys.stdin)
@@ -89,7 +89,7 @@ def main() -> None:
         return
     limits = QueryLimits(**question["limits"])
     signal.alarm(int(limits.time_s) + 5)  # should who asks have been killed
-    registry, store = Registry(question["url"]), Store(question["store_url"])
+    registry, store = Registry(question["url"]), FileStore(question["store_url"])
     _limit_data(limits.memory_bytes)
     try:
         answer = run_query(

@@ -21,7 +21,7 @@ MAX_WHY_CHARS = 2_000
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgementCounts:
     """Judgements of one reason: how many, how many disagree, and the interval of that share."""
 
     stage: str
@@ -38,14 +38,14 @@ class Judged:
         return wilson(self.disagreed, self.judged)
 
 
-def summed(rows: Iterable[JudgementRow]) -> list[Judged]:
+def summed(rows: Iterable[JudgementRow]) -> list[JudgementCounts]:
     """Add judgements up by stage and reason, those with most disagreement first."""
     counts: dict[tuple[str, str], list[int]] = {}
     for row in rows:
         count = counts.setdefault((row.stage, row.reason), [0, 0])
         count[0] += 1
         count[1] += not row.agrees
-    found = [Judged(*key, *count) for key, count in counts.items()]
+    found = [JudgementCounts(*key, *count) for key, count in counts.items()]
     return sorted(found, key=lambda one: (-one.interval[0], -one.share, one.stage, one.reason))
 
 

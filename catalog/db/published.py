@@ -12,7 +12,7 @@ from typing import Any
 from catalog.db.rows import ArtifactRow, KeyRow, LineageRow, VersionRow
 from catalog.errors import StoreFileError
 from catalog.formats.canonical import digest
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from corpus_loader import LoaderError, Manifest
 
 CONTENTS_FORMAT = "corpus-assets/contents/1"
@@ -27,7 +27,7 @@ FUNNEL_FORMAT = "corpus-assets/funnel/1"
 Contents = Mapping[str, Any]
 
 
-def load_manifest(store: Store, version: VersionRow) -> Manifest:
+def load_manifest(store: FileStore, version: VersionRow) -> Manifest:
     """Return the manifest, refused when its bytes or its form are not what was published."""
     data = store.read_verified(version.manifest_path, version.manifest_sha256)
     try:
@@ -66,7 +66,7 @@ def parse_contents(data: bytes, path: str) -> Contents:
 
 
 def load_counts(
-    store: Store, version: VersionRow, name: str, expected: str
+    store: FileStore, version: VersionRow, name: str, expected: str
 ) -> dict[str, Any] | None:
     """Read a JSON file that was published with a version, in the format that is expected; None
     where it was published without."""

@@ -38,7 +38,7 @@ def relative_path(path: str, refused: type[Exception] = PathRefused) -> str:
     return path
 
 
-class Store:
+class FileStore:
     """Files below one root, addressed by relative path; cheap to open.
 
     What subclasses raise instead of the catalog's errors they name in `error`,

@@ -14,7 +14,7 @@ import duckdb
 
 from catalog.db.processes import process_name
 from catalog.errors import LineageBroken, StoreFileError
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.limits import SPILL, QueryLimits
 
 Row = dict[str, Any]
@@ -26,7 +26,7 @@ class DuckTables:
     `whose` says in messages whose lineage it is, `advice` what to do about a damaged file.
     """
 
-    store: Store
+    store: FileStore
     whose: str
     advice: str
     limits: QueryLimits | None = None

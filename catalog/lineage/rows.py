@@ -34,7 +34,7 @@ from catalog.formats.key_files import (
     id_key,
     parse_header,
 )
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 
 OPEN_FILES = 256  # of each kind; a map holds a file descriptor
 
@@ -44,7 +44,7 @@ Rows = npt.NDArray[np.int64]
 class KeyFile:
     """One open key file."""
 
-    def __init__(self, store: Store, path: str) -> None:
+    def __init__(self, store: FileStore, path: str) -> None:
         self._store = store
         self._path = path
         self._map: mmap.mmap | None = None
@@ -164,7 +164,7 @@ class Keys:
     """The key files of one version."""
 
     def __init__(
-        self, store: Store, rows: Sequence[KeyRow], files: Mapping[str, Sequence[LineageRow]]
+        self, store: FileStore, rows: Sequence[KeyRow], files: Mapping[str, Sequence[LineageRow]]
     ) -> None:
         self._store = store
         self._rows = rows
@@ -288,7 +288,7 @@ Answer = TypeVar("Answer")
 class _File:
     """An open file and what its footer says."""
 
-    def __init__(self, store: Store, path: str) -> None:
+    def __init__(self, store: FileStore, path: str) -> None:
         self._stack = ExitStack()
         if store.is_local:
             mapped = self._stack.enter_context(pa.memory_map(store.address(path)))
@@ -326,7 +326,7 @@ class _File:
 class ParquetRows:
     """Rows of the store's Parquet files, by number or by value. Close it when done."""
 
-    def __init__(self, store: Store, advice: str, most: int = OPEN_FILES) -> None:
+    def __init__(self, store: FileStore, advice: str, most: int = OPEN_FILES) -> None:
         self._store = store
         self._advice = advice
         self._most = most

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from catalog.db.rows import LineageRow
 from catalog.formats.lineage_tables import LINEAGE_TABLES
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.duck import DuckTables, Row
 from catalog.lineage.limits import QueryLimits
 
@@ -39,7 +39,7 @@ class LineageFiles(DuckTables):
 
     def __init__(
         self,
-        store: Store,
+        store: FileStore,
         rows: Iterable[LineageRow],
         whose: str,
         advice: str,

@@ -14,7 +14,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import LineageRow, ShardRow, VersionRow
 from catalog.errors import VersionDeleted
 from catalog.formats.lineage_tables import LINEAGE_TABLES
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.formats.token_text import TokenBytes
 from catalog.lineage.duck import DuckTables, Row
 from catalog.lineage.limits import QueryLimits
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Versions whose files are gone.
 
 
-def deletion(registry: Registry, store: Store, version: VersionRow) -> str | None:
+def deletion(registry: Registry, store: FileStore, version: VersionRow) -> str | None:
     """Say when and why a version was deleted, and what took its place; None where it is there."""
     if version.status != "revoked" or store.exists(version.manifest_path):
         return None
@@ -38,7 +38,7 @@ def deletion(registry: Registry, store: Store, version: VersionRow) -> str | Non
     return f"version {version.name} was deleted {after}{instead}"
 
 
-def require_present(registry: Registry, store: Store, version: VersionRow) -> None:
+def require_present(registry: Registry, store: FileStore, version: VersionRow) -> None:
     """Refuse to look into a version that was deleted."""
     said = deletion(registry, store, version)
     if said is not None:
@@ -59,7 +59,7 @@ class Lineage(LineageFiles):
     def __init__(
         self,
         registry: Registry,
-        store: Store,
+        store: FileStore,
         version: str | None = None,
         limits: QueryLimits | None = None,
     ) -> None:
@@ -144,7 +144,7 @@ class LiveLineage(DuckTables):
     whose = "the live versions"
     advice = "`catalog verify VERSION` lists damaged files"
 
-    def __init__(self, registry: Registry, store: Store) -> None:
+    def __init__(self, registry: Registry, store: FileStore) -> None:
         self.registry = registry
         self.store = store
         self.versions: list[VersionRow] = [v for v in registry.versions() if v.status == "live"]

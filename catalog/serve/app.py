@@ -29,7 +29,7 @@ from catalog.ask import documents, exposure, review, versions
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
 from catalog.errors import CatalogError, TakedownRefused, UnknownName, VersionDeleted
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.formats.urls import address_of
 from catalog.lineage.limits import QueryLimits
 from catalog.lineage.tables import Lineage, require_present
@@ -56,7 +56,7 @@ would leave the session's cookie out when a link leads back from them."""
 class Versions:
     """Lineages of the versions that were asked for last, one question at a time each."""
 
-    def __init__(self, registry: Registry, store: Store) -> None:
+    def __init__(self, registry: Registry, store: FileStore) -> None:
         self.registry, self.store = registry, store
         self._limits = QueryLimits.of_environment()
         self._open: OrderedDict[tuple[str, str], tuple[Lineage, threading.Lock]] = OrderedDict()
@@ -101,7 +101,7 @@ def newest(rows: Sequence[VersionRow]) -> str | None:
 class Application:
     """Pages over one catalog and store."""
 
-    def __init__(self, registry: Registry, store: Store, with_review: bool = False) -> None:
+    def __init__(self, registry: Registry, store: FileStore, with_review: bool = False) -> None:
         self.registry, self.store = registry, store
         self.versions = Versions(registry, store)
         self._differences = Differences(registry, store)
@@ -397,7 +397,7 @@ def _sample(metric: str, value: float, **labels: str) -> str:
 
 def make_app(
     registry: Registry,
-    store: Store,
+    store: FileStore,
     token: str | None = None,
     hosts: tuple[str, ...] = LOOPBACK,
     with_metrics: bool = False,

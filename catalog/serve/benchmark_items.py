@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import CatalogError
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage
 
 EVAL_INDEX = "eval_index"
@@ -40,7 +40,7 @@ def item_texts(lineage: Lineage, wanted: Collection[Item]) -> dict[Item, str]:
 
 
 @lru_cache(maxsize=2)
-def _forms(store: Store, path: str, sha256: str) -> pa.StructArray:
+def _forms(store: FileStore, path: str, sha256: str) -> pa.StructArray:
     """Read the items of an index, and not its n-grams, which are most of it."""
     try:
         data = pa.BufferReader(store.read_verified(path, sha256))

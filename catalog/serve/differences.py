@@ -15,7 +15,7 @@ import duckdb
 from catalog.ask.versions import Moved, diff_documents
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.limits import QueryLimits
 from catalog.lineage.tables import Lineage
 
@@ -27,7 +27,7 @@ COUNTING_THREADS = max(1, (os.cpu_count() or 1) // 2)  # pages want the others
 class Differences:
     """The answers asked for last; one is counted at a time."""
 
-    def __init__(self, registry: Registry, store: Store) -> None:
+    def __init__(self, registry: Registry, store: FileStore) -> None:
         self._registry, self._store = registry, store
         self._asked: OrderedDict[tuple[VersionRow, VersionRow], Future[Moved]] = OrderedDict()
         self._lock = threading.Lock()

@@ -9,13 +9,13 @@ from typing import Any
 from catalog.db.published import THRESHOLDS, THRESHOLDS_FORMAT, load_counts
 from catalog.db.rows import VersionRow
 from catalog.errors import CatalogError
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 
 ABOVE = {("min", False): "at least", ("min", True): "more than",
          ("max", False): "at most", ("max", True): "less than"}  # fmt: skip
 
 
-def what_if(store: Store, version: VersionRow, asked: Mapping[str, str]) -> dict[str, Any]:
+def what_if(store: FileStore, version: VersionRow, asked: Mapping[str, str]) -> dict[str, Any]:
     """Return every threshold at the place that was asked for, what it would keep there alone, and
     what is known of all moved ones together."""
     counted = load_counts(store, version, THRESHOLDS, THRESHOLDS_FORMAT)

@@ -38,7 +38,7 @@ from catalog.formats.order_book import (
     parse_entry,
     parse_file,
 )
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.formats.temporary_files import is_temporary
 from catalog.takedown.signing import RESTORE, Signer, Trust, check_signature
 
@@ -196,7 +196,7 @@ def _deliver(
 # The whole book.
 
 
-def book_problems(registry: Registry, store: Store, trust: Trust) -> list[str]:
+def book_problems(registry: Registry, store: FileStore, trust: Trust) -> list[str]:
     """Return all that is wrong with the order book: every entry is read, with its signature."""
     state, numbers = _look(registry, store)
     try:
@@ -275,7 +275,7 @@ class Restored:
         return "\n".join(said) or None
 
 
-def restore(registry: Registry, store: Store) -> Restored:
+def restore(registry: Registry, store: FileStore) -> Restored:
     """Bring the catalog up to the store's book, or the store to the catalog's, whichever is
     longer, and write the catalog's tables as the book has them."""
     own = registry.order_book()
@@ -320,7 +320,7 @@ def _restored(
     book: Sequence[OrderBookRow],
     before: tuple[int, int],
     registry: Registry,
-    store: Store,
+    store: FileStore,
     is_new_to_key: bool,
 ) -> Restored:
     """Sum up what was restored; catalog and store had so many entries `before`."""

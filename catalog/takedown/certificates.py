@@ -44,7 +44,7 @@ from catalog.errors import StoreFileError, UnknownName
 from catalog.figures import counted
 from catalog.formats.canonical import strict_json
 from catalog.formats.order_book import SIGNATURE
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage
 from catalog.plugins import installed, load
 from catalog.takedown.book import book_problems
@@ -120,7 +120,7 @@ class CheckedCopy:
 
 def verify_takedown(
     registry: Registry,
-    store: Store,
+    store: FileStore,
     request_id: int,
     trust: Trust | None = None,
     home: Path | None = None,
@@ -177,7 +177,7 @@ def verify_takedown(
     )
 
 
-def _read_certificate(store: Store, row: CertificateRow) -> dict[str, Any]:
+def _read_certificate(store: FileStore, row: CertificateRow) -> dict[str, Any]:
     try:
         return dict(strict_json(store.read(row.path)))
     except (ValueError, TypeError) as error:
@@ -197,7 +197,7 @@ def _orders_missing(registry: Registry, request_id: int, body: Mapping[str, Any]
     ]
 
 
-def open_files(registry: Registry, store: Store, request_id: int) -> list[OpenFile]:
+def open_files(registry: Registry, store: FileStore, request_id: int) -> list[OpenFile]:
     """Return the files that keep a request open, by its last certificate, and what to do about each;
     none once it is done."""
     mine = registry.certificates(request_id)
@@ -213,14 +213,14 @@ def open_files(registry: Registry, store: Store, request_id: int) -> list[OpenFi
     ]
 
 
-def _is_there(store: Store, path: str) -> bool:
+def _is_there(store: FileStore, path: str) -> bool:
     """Whether a file of the store is there, or a leftover elsewhere in the home."""
     return Path(path).exists() if path.startswith("/") else store.exists(path)
 
 
 def _search_again(
     registry: Registry,
-    store: Store,
+    store: FileStore,
     body: dict[str, Any],
     home: Path | None,
     kept: Sequence[str],
@@ -241,7 +241,7 @@ def _search_again(
     return found
 
 
-def broken_links(registry: Registry, store: Store, trust: Trust) -> list[str]:
+def broken_links(registry: Registry, store: FileStore, trust: Trust) -> list[str]:
     """Return certificates that were altered, removed or forged, or do not follow the one before
     them."""
     broken: list[str] = []

@@ -18,7 +18,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import TAKEDOWN_KINDS, NewTakedown
 from catalog.db.takedowns import ALREADY_THERE, FILED, REOPENED, key_of
 from catalog.errors import CatalogError, TakedownRefused
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.book import deliver, recorded
 from catalog.takedown.impact import Impact, impact
@@ -91,7 +91,7 @@ class Imported(Impact):
 
 def import_takedowns(
     registry: Registry,
-    store: Store,
+    store: FileStore,
     path: Path,
     *,
     reason: str = "",
@@ -151,7 +151,7 @@ def import_takedowns(
 
 def _file(
     registry: Registry,
-    store: Store,
+    store: FileStore,
     matcher: Matcher,
     batch: list[tuple[int, Target, NewTakedown]],
     summary: Summary,

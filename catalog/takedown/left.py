@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from catalog.db.registry import Registry
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage
 
 HOLDING = ("documents", "final_text", "spans")
@@ -23,7 +23,7 @@ class DocumentLeft:
 
 
 def documents_left(
-    registry: Registry, store: Store, doc_ids: Collection[bytes]
+    registry: Registry, store: FileStore, doc_ids: Collection[bytes]
 ) -> list[DocumentLeft]:
     """Return every document that is still there. Reads columns of ids."""
     found: list[DocumentLeft] = []

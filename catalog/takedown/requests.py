@@ -12,7 +12,7 @@ from catalog.db.takedowns import key_of
 from catalog.errors import AmbiguousName, TakedownRefused, TakedownTooWide, UnknownName
 from catalog.figures import counted
 from catalog.formats.sketches import NEAR_TEXT
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import MIN_PREFIX, LiveLineage
 from catalog.plugins import installed, load
 from catalog.takedown.book import recorded
@@ -67,7 +67,7 @@ class Requested(Impact):
 
 def request(
     registry: Registry,
-    store: Store,
+    store: FileStore,
     target: Target,
     reason: str,
     *,
@@ -138,7 +138,7 @@ class Rematched:
     snapshots: list[str]
 
 
-def look_again(registry: Registry, store: Store, request_ids: Sequence[int]) -> Rematched:
+def look_again(registry: Registry, store: FileStore, request_ids: Sequence[int]) -> Rematched:
     """Look for the documents of requests again, in the versions that are live now.
 
     A runner calls this after claiming: a version published since the request was filed counts
@@ -175,7 +175,7 @@ class Withdrawn:
         )
 
 
-def withdraw(registry: Registry, store: Store, request_id: int) -> Withdrawn:
+def withdraw(registry: Registry, store: FileStore, request_id: int) -> Withdrawn:
     """Take a pending request back, with the suppressions that no other request holds."""
     with recorded(registry, store):
         row, gone = registry.withdraw_takedown(request_id)
@@ -303,7 +303,7 @@ def show(registry: Registry, request_id: int) -> ShownTakedown:
     )
 
 
-def find_doc_id(registry: Registry, store: Store, written: str) -> Target:
+def find_doc_id(registry: Registry, store: FileStore, written: str) -> Target:
     """Return a document by its whole id, or by the start of it where one live document begins
     so."""
     digits = written.strip().lower()

@@ -14,12 +14,12 @@ from catalog.db.rows import KeyRow, LineageRow
 from catalog.errors import StoreFileError
 from catalog.figures import counted
 from catalog.formats.key_files import COLUMNS, HOSTS, TABLE_OF, Unit, keys_of, surt_hosts
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.rows import KeyFile
 
 
 def check_keys(
-    store: Store, rows: Sequence[KeyRow], lineage: Sequence[LineageRow], damaged: set[str]
+    store: FileStore, rows: Sequence[KeyRow], lineage: Sequence[LineageRow], damaged: set[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield (path, problem) of each key file that does not fit; damaged files are passed over."""
     files: dict[tuple[str, str, Unit], LineageRow] = {}
@@ -47,7 +47,7 @@ def check_keys(
 
 
 def _problem(
-    store: Store,
+    store: FileStore,
     row: KeyRow,
     files: Mapping[tuple[str, str, Unit], LineageRow],
     damaged: set[str],

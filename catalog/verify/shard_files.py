@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from catalog.db.rows import ShardRow
 from catalog.errors import StoreFileError
 from catalog.figures import counted
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from corpus_loader import LoaderError, Manifest
 from corpus_loader.index import Index, numpy_type, parse_index
 
@@ -35,7 +35,7 @@ class Spans:
     documents: int
 
 
-def check_shard(store: Store, shard: ShardRow, manifest: Manifest) -> Iterator[str]:
+def check_shard(store: FileStore, shard: ShardRow, manifest: Manifest) -> Iterator[str]:
     """Yield everything wrong with one shard, a sentence each."""
     try:
         table = read_parquet(store, shard.spans_path)
@@ -67,7 +67,7 @@ def check_shard(store: Store, shard: ShardRow, manifest: Manifest) -> Iterator[s
     yield from _check_tokens(store, shard, spans, manifest)
 
 
-def read_parquet(store: Store, path: str) -> pa.Table:
+def read_parquet(store: FileStore, path: str) -> pa.Table:
     """Return a Parquet file of the store; damage becomes `StoreFileError`."""
     try:
         with store.open(path) as handle:
@@ -143,7 +143,9 @@ def _check_index(spans: Spans, index: Index) -> Iterator[str]:
         yield "the index's document bounds do not fall where documents begin"
 
 
-def _check_tokens(store: Store, shard: ShardRow, spans: Spans, manifest: Manifest) -> Iterator[str]:
+def _check_tokens(
+    store: FileStore, shard: ShardRow, spans: Spans, manifest: Manifest
+) -> Iterator[str]:
     ends = spans.start + spans.length
     last = np.full(spans.documents, -1, np.int64)
     furthest = np.lexsort((spans.doc_offset, spans.document))

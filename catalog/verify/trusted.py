@@ -16,7 +16,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow, KeyRow, LineageRow, VersionRow
 from catalog.errors import StoreFileError, UnknownName
 from catalog.formats.canonical import digest, unseal
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 
 RESULT = "result.json"
 KEPT = "files.json"
@@ -30,7 +30,7 @@ class Trusted:
     """Collects problems, and the files (path, SHA-256) that are still to be hashed."""
 
     registry: Registry
-    store: Store
+    store: FileStore
     version: VersionRow
     lineage: list[LineageRow]
     keys: list[KeyRow]

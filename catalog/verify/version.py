@@ -20,7 +20,7 @@ from catalog.db.rows import KeyRow, LineageRow, ShardRow, VersionRow
 from catalog.errors import CatalogError, StoreFileError
 from catalog.figures import counted
 from catalog.formats.order_book import FOLDER
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage, require_present
 from catalog.takedown.book import book_problems
 from catalog.takedown.signing import Trust
@@ -65,7 +65,7 @@ class Verified:
 
 def verify(
     registry: Registry,
-    store: Store,
+    store: FileStore,
     name: str,
     jobs: int = 4,
     progress: Progress | None = None,
@@ -148,7 +148,7 @@ def _recorded_files(
 
 
 def _check_hashes(
-    store: Store,
+    store: FileStore,
     expected: list[tuple[str, str]],
     jobs: int,
     tell: Progress,
@@ -177,7 +177,7 @@ def _check_hashes(
 
 
 def _check_rows(
-    store: Store,
+    store: FileStore,
     lineage: list[LineageRow],
     damaged: set[str],
     found: Callable[[str, str, Iterator[str]], None],

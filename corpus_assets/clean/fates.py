@@ -15,7 +15,7 @@ from corpus_assets.core.decisions import Drop
 from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import TaskContext
-from corpus_assets.decontam import Judged, judged, verdict_inputs
+from corpus_assets.decontam import PartVerdicts, part_verdicts, verdict_inputs
 from corpus_assets.dedup import REASONS
 from corpus_assets.signals import SignalSettings, TextStep
 
@@ -87,10 +87,10 @@ def cluster_keepers(context: TaskContext, chosen: pa.Table) -> dict[int, bytes]:
 
 
 def drops_before_cleaning(
-    context: TaskContext, chosen: pa.Table, hits: Judged | None = None
+    context: TaskContext, chosen: pa.Table, hits: PartVerdicts | None = None
 ) -> dict[int, Drop]:
     """Rows that an earlier stage dropped; the first stage of the graph wins."""
-    drops = dict((hits or judged(context)).drops)
+    drops = dict((hits or part_verdicts(context)).drops)
     for member in context.table("members").to_pylist():
         if not member["kept"]:
             detail = f"{member['kind']} of {member['kept_doc_id'].hex()}"

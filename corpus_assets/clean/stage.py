@@ -44,7 +44,7 @@ from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.schemas import LABELS
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label, values
-from corpus_assets.decontam import Judged, judged, verdict_settings, write_hits
+from corpus_assets.decontam import PartVerdicts, part_verdicts, verdict_settings, write_hits
 from corpus_assets.scrub import (
     LISTED,
     SCRUBBED,
@@ -121,7 +121,7 @@ def plan_clean_text(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
 
 
 def run_clean_text(context: TaskContext) -> None:
-    chosen, hits = context.table("selection"), judged(context)
+    chosen, hits = context.table("selection"), part_verdicts(context)
     drops = drops_before_cleaning(context, chosen, hits)
     before = _known_final_rows(context, chosen)
     drops = before.dropped | drops
@@ -141,7 +141,7 @@ def _write_final(
     chosen: pa.Table,
     left: list[int],
     drops: dict[int, Drop],
-    hits: Judged,
+    hits: PartVerdicts,
 ) -> pa.Table:
     """Write the final text of the rows that are left; whom cleaning drops is added to `drops`.
 
@@ -180,7 +180,11 @@ def _write_final(
 
 
 def _clean(
-    context: TaskContext, chosen: pa.Table, todo: list[int], drops: dict[int, Drop], hits: Judged
+    context: TaskContext,
+    chosen: pa.Table,
+    todo: list[int],
+    drops: dict[int, Drop],
+    hits: PartVerdicts,
 ) -> tuple[pa.Table, pa.Table]:
     """Return final text of rows that no earlier result has, and what became of their lines."""
     rows = pa.array(todo, pa.int64())
@@ -208,7 +212,7 @@ def _clean(
     return cleaned, fates
 
 
-def _labels(context: TaskContext, chosen: pa.Table, hits: Judged) -> list[str] | None:
+def _labels(context: TaskContext, chosen: pa.Table, hits: PartVerdicts) -> list[str] | None:
     """Return the labels of each document's group: those that the selection saw, and those that
     the stages after it know of. None where the recipe divides groups by none."""
     if LABELS.name not in context.task.settings:

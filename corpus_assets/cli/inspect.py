@@ -48,7 +48,7 @@ def show(
     With the rules that use each signal and its rank in the snapshot. DOC_ID is a document id or an
     unambiguous prefix of it.
     """
-    from catalog.formats.store import Store as CatalogStore
+    from catalog.formats.store import FileStore as CatalogStore
     from catalog.lineage.tables import Lineage
     from corpus_assets.inspect import open_version, signals_of
 

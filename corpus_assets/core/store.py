@@ -19,7 +19,7 @@ from typing import IO, Any, Protocol
 
 from catalog.formats.canonical import sealed_json as sealed_json
 from catalog.formats.canonical import unseal
-from catalog.formats.store import Store as Reader
+from catalog.formats.store import FileStore as Reader
 from catalog.formats.temporary_files import is_temporary, leftovers, temporary_beside
 from corpus_assets.core.errors import CorruptArtifact, DriftError, StoreError
 from corpus_assets.core.identity import digest

@@ -20,7 +20,7 @@ from typing import Any
 
 from catalog.formats.private_files import make_folder, private
 from catalog.formats.store import AGAIN, relative_path
-from catalog.formats.store import Store as Reader
+from catalog.formats.store import FileStore as Reader
 from catalog.formats.temporary_files import is_temporary, leftovers
 from corpus_assets.core.errors import StoreAway, StoreError
 

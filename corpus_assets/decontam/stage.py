@@ -1,6 +1,6 @@
 """The stages of decontamination: the index of suites, the search, and items that are common.
 
-`verdict_settings`, `verdict_inputs`, `judged` and `write_hits` are for cleaning, which drops and
+`verdict_settings`, `verdict_inputs`, `part_verdicts` and `write_hits` are for cleaning, which drops and
 cuts what was found.
 """
 
@@ -275,7 +275,7 @@ def _find_common(context: TaskContext, counted: Tables) -> None:
 
 
 @dataclass(frozen=True)
-class Judged:
+class PartVerdicts:
     """What decontamination says about the documents of a part."""
 
     hits: pa.Table  # with share and verdict
@@ -285,7 +285,7 @@ class Judged:
     held_back: dict[int, str] = field(default_factory=dict)  # row -> benchmark that holds it back
 
 
-def judged(context: TaskContext) -> Judged:
+def part_verdicts(context: TaskContext) -> PartVerdicts:
     """Return drops and cuts of a part, from its hits, the common items and the places left out."""
     hits = context.table("hits") if context.has("hits") else schemas.HITS.empty_table()
     settings = context.settings(VerdictSettings, "verdict")
@@ -312,10 +312,10 @@ def judged(context: TaskContext) -> Judged:
             held_back |= dict.fromkeys(Exclusions({name: places.pop(name)}).matches(keys), name)
         for row, place in Exclusions(places).matches(keys).items():
             drops[row] = Drop(STAGE, source_exclusions.REASON, place)
-    return Judged(found, drops, cuts(found), worst, held_back)
+    return PartVerdicts(found, drops, cuts(found), worst, held_back)
 
 
-def write_hits(context: TaskContext, found: Judged, drops: Mapping[int, Drop]) -> None:
+def write_hits(context: TaskContext, found: PartVerdicts, drops: Mapping[int, Drop]) -> None:
     """The part's lineage of hits, and counts by benchmark of what they did in the end.
 
     `drops` are all of the part: a document that an earlier stage dropped is not counted here.

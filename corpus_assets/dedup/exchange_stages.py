@@ -47,7 +47,7 @@ HELD_BYTES = 1 << 29
 
 
 @dataclass(frozen=True)
-class Group:
+class PartGroup:
     """Consecutive parts of a snapshot."""
 
     snapshot: str
@@ -58,10 +58,10 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Layout:
+class WindowLayout:
     """How a window is cut."""
 
-    groups: Sequence[Group]
+    groups: Sequence[PartGroup]
     tables: int
     ranges: int
     batches: int
@@ -73,19 +73,19 @@ class Layout:
         return [*(group.first for group in self.groups), last.first + last.records]
 
     @property
-    def own(self) -> list[tuple[int, Group]]:
+    def own(self) -> list[tuple[int, PartGroup]]:
         """Return the groups of the last snapshot, with their numbers."""
         rank = self.groups[-1].rank
         return [(i, group) for i, group in enumerate(self.groups) if group.rank == rank]
 
 
-def layout(records: Mapping[str, Sequence[int]], tables: int) -> Layout | None:
+def layout(records: Mapping[str, Sequence[int]], tables: int) -> WindowLayout | None:
     """Return how a window is cut, from the records of each part of its snapshots; None where one
     task clusters it at once."""
     total = sum(map(sum, records.values()))
     if total * tables <= DIRECT_KEYS and sum(map(len, records.values())) <= ranged.DIRECT_PARTS:
         return None
-    groups: list[Group] = []
+    groups: list[PartGroup] = []
     first = 0
     for rank, (snapshot, counts) in enumerate(records.items()):
         start = 0
@@ -97,14 +97,14 @@ def layout(records: Mapping[str, Sequence[int]], tables: int) -> Layout | None:
                 and (size + counts[stop]) * tables <= GROUP_KEYS
             ):
                 size, stop = size + counts[stop], stop + 1
-            groups.append(Group(snapshot, rank, range(start, stop), first, size))
+            groups.append(PartGroup(snapshot, rank, range(start, stop), first, size))
             start, first = stop, first + size
     ranges, batches = 2, 1
     while ranges * RANGE_KEYS < total * tables:
         ranges *= 2
     while batches * BATCH_RECORDS < total:
         batches *= 2
-    return Layout(groups, tables, ranges, batches)
+    return WindowLayout(groups, tables, ranges, batches)
 
 
 class ClusterExchange:
@@ -147,7 +147,7 @@ class ClusterExchange:
         self.reads = (self._found,)
         """What clusters are put together from."""
 
-    def layout(self, pipeline: DedupPlanner, snapshot: str) -> Layout | None:
+    def layout(self, pipeline: DedupPlanner, snapshot: str) -> WindowLayout | None:
         tables = len(key_tables(pipeline.recipe.clusters, pipeline.recipe.signatures))
         records = {
             name: pipeline.rows(files.RECORDS, name) for name in self.window(pipeline, snapshot)
@@ -242,7 +242,7 @@ class ClusterExchange:
         )
 
     def plan_members(
-        self, pipeline: DedupPlanner, snapshot: str, stage: Stage, cut: Layout
+        self, pipeline: DedupPlanner, snapshot: str, stage: Stage, cut: WindowLayout
     ) -> Sequence[Task]:
         """Plan the clusters of a snapshot, by group of parts."""
         ranges = self._ranges(pipeline, snapshot, self._found)
@@ -259,7 +259,7 @@ class ClusterExchange:
 
     def inputs(
         self, pipeline: DedupPlanner, snapshot: str, *wanted: File
-    ) -> Callable[[Group], dict[str, Output]]:
+    ) -> Callable[[PartGroup], dict[str, Output]]:
         """Return what gives the files of a group's parts, by the part's place in the group and the
         file's kind."""
         parts = {
@@ -268,7 +268,7 @@ class ClusterExchange:
             for file in wanted
         }
 
-        def of_group(group: Group) -> dict[str, Output]:
+        def of_group(group: PartGroup) -> dict[str, Output]:
             some = slice(group.parts.start, group.parts.stop)
             return {
                 f"{i:05d}/{self.kind(file)}": output

@@ -57,7 +57,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass
-class Comparison:
+class SignatureComparison:
     """What was compared, and the documents whose signatures are not what they should be."""
 
     documents: int = 0
@@ -84,9 +84,9 @@ class _Expected:
     sketch: npt.NDArray[np.uint8]
 
 
-def compare_with_datasketch(pipeline: DedupPlanner, snapshot: str) -> Comparison:
+def compare_with_datasketch(pipeline: DedupPlanner, snapshot: str) -> SignatureComparison:
     """Compare a sample of a snapshot's signatures and candidate pairs; see the module."""
-    found = Comparison()
+    found = SignatureComparison()
     parts = zip(
         pipeline.parts(files.DOCUMENTS, snapshot),
         pipeline.results("signatures", snapshot),
@@ -99,7 +99,11 @@ def compare_with_datasketch(pipeline: DedupPlanner, snapshot: str) -> Comparison
 
 
 def _compare_part(
-    store: Store, documents: Output, signed: Result, settings: SignatureSettings, found: Comparison
+    store: Store,
+    documents: Output,
+    signed: Result,
+    settings: SignatureSettings,
+    found: SignatureComparison,
 ) -> None:
     part = _stored(store, signed)
     single, pairs = _draw(part)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from catalog.db.rows import TAKEDOWN_KINDS
 from catalog.errors import CatalogError
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.takedown.requests import request
 from catalog.takedown.target import target_of
 from corpus_assets.core.errors import CorpusError
@@ -174,7 +174,7 @@ def file_request(
     try:
         answer = request(
             registry,
-            Store(home.store_url),
+            FileStore(home.store_url),
             target_of(config.kind.value, config.value, sources),
             config.reason,
             near_duplicates=config.near_duplicates,

@@ -71,7 +71,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Rule:
+class DecisionRule:
     """When a comparison is decided. Margins are shares of bits per byte: 0.005 is half a percent."""
 
     margin: float = 0.005
@@ -397,7 +397,7 @@ def compare_arms(
     held_out: HeldOut,
     baseline: str,
     scores: Mapping[str, Sequence[Scores | None]],
-    rule: Rule,
+    rule: DecisionRule,
     bootstrap: Bootstrap | None = None,
     absent: int = 0,
 ) -> list[Comparison]:
@@ -439,7 +439,7 @@ def _decide(
     baseline: str,
     main: tuple[Difference, ...],
     other: tuple[Difference, ...],
-    rule: Rule,
+    rule: DecisionRule,
     confidence: float,
 ) -> Comparison:
     main = (*main[:-1], main[-1].at(confidence))

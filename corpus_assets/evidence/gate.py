@@ -24,8 +24,8 @@ from corpus_assets.evidence.compare import (
     Bootstrap,
     Comparison,
     ComputeFactor,
+    DecisionRule,
     HeldOut,
-    Rule,
     Scores,
     compare_arms,
     compute_factor,
@@ -49,9 +49,9 @@ class Results:
     strays: tuple[str, ...]  # how the results differ from the plan, one sentence each
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> DecisionRule:
         given = dict(self.plan["rule"])
-        return Rule(**given | {"must_not_regress": tuple(given["must_not_regress"])})
+        return DecisionRule(**given | {"must_not_regress": tuple(given["must_not_regress"])})
 
     def arm_of(self, name: str) -> str | None:
         """Return the arm that is called so, or whose version is."""
@@ -276,7 +276,7 @@ def _macro(
 # The gate.
 
 
-def judge(found: Comparison, rule: Rule) -> tuple[str, str]:
+def judge(found: Comparison, rule: DecisionRule) -> tuple[str, str]:
     """Return what a comparison means for a release: passed, failed or undecided, and why.
 
     It passes when the version is better, or when the macro interval shows that it is not worse by
@@ -350,13 +350,13 @@ def decide_gate(registry: Registry, store: Store, version: str, results: Results
     return gate
 
 
-def interval_table(found: Comparison, rule: Rule) -> list[list[Any]]:
+def interval_table(found: Comparison, rule: DecisionRule) -> list[list[Any]]:
     """Return the rows of a forest plot: domain, percent, low, high, margin."""
     margins = rule.margins([d.domain for d in found.main[:-1]])
     return [[d.domain, d.percent, d.low, d.high, margins.get(d.domain)] for d in found.main]
 
 
-def _plain(rule: Rule) -> dict[str, Any]:
+def _plain(rule: DecisionRule) -> dict[str, Any]:
     return {
         "margin": rule.margin,
         "confidence": rule.confidence,

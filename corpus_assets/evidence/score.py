@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Layout:
+class HeldoutRows:
     """The held-out set in rows of one length."""
 
     tokens: Ints  # [rows, sequence]
@@ -36,7 +36,7 @@ class Layout:
     document: Ints  # of each scored token
 
 
-def lay_out(table: pa.Table, sequence: int, eod_id: int, pad_id: int) -> Layout:
+def lay_out(table: pa.Table, sequence: int, eod_id: int, pad_id: int) -> HeldoutRows:
     """Lay documents (columns `tokens`, and `context`: how many of them are not scored) into rows."""
     rows: list[npt.NDArray[np.int64]] = []
     used = sequence
@@ -61,7 +61,7 @@ def lay_out(table: pa.Table, sequence: int, eod_id: int, pad_id: int) -> Layout:
             used += length
     laid = np.stack(rows) if rows else np.empty((0, 3, sequence), np.int64)
     none = np.empty(0, np.int64)
-    return Layout(
+    return HeldoutRows(
         np.ascontiguousarray(laid[:, 0]),
         np.ascontiguousarray(laid[:, 1]),
         np.ascontiguousarray(laid[:, 2]),
@@ -85,7 +85,7 @@ def _windows(count: int, context: int, sequence: int) -> list[tuple[int, int, in
 def score_tokens(
     forward: Callable[..., Tensor],
     masks: Callable[[Tensor], Any],
-    layout: Layout,
+    layout: HeldoutRows,
     rows: int,
     device: str,
 ) -> npt.NDArray[np.float32]:
@@ -106,7 +106,7 @@ def _filled(part: Ints, rows: int, fill: int) -> Ints:
     return np.pad(part, ((0, rows - len(part)), (0, 0)), constant_values=fill)
 
 
-def per_document(table: pa.Table, layout: Layout, nats: npt.NDArray[np.float32]) -> pa.Table:
+def per_document(table: pa.Table, layout: HeldoutRows, nats: npt.NDArray[np.float32]) -> pa.Table:
     """Return the rows of a result: `TABLE`."""
     count = len(table)
     sums = np.bincount(layout.document, weights=nats.astype(np.float64), minlength=count)

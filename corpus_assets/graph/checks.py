@@ -22,7 +22,7 @@ from corpus_assets.dedup import compare_with_datasketch
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
 from corpus_assets.select import LOSSES_NOTE, Bounds, rule_losses_message, summed_losses
-from corpus_assets.signals import Comparison, compare_with_fasttext
+from corpus_assets.signals import EngineComparison, compare_with_fasttext
 from corpus_assets.tokenizer import audit_of
 from corpus_loader import Manifest
 
@@ -165,7 +165,7 @@ def _fasttext(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     return CheckOutcome("fasttext", not wrong, _fasttext_message(found), numbers=numbers)
 
 
-def _fasttext_message(found: Comparison) -> str:
+def _fasttext_message(found: EngineComparison) -> str:
     documents = counted(found.documents, "document")
     large = f"; too large to compare: {', '.join(found.too_large)}" if found.too_large else ""
     if found.differing:

@@ -7,7 +7,7 @@ from typing import Any
 from catalog.ask.benchmarks import benchmarks_found
 from catalog.db.registry import Registry
 from catalog.errors import UnknownName
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.duck import Row
 from catalog.lineage.tables import Lineage
 from corpus_assets.decontam import CUT, DROP, KEEP, NEAR_MISS
@@ -67,7 +67,7 @@ def contamination_of(
 
 
 def _lineage(registry: Registry, columns: VersionColumns) -> Lineage:
-    return Lineage(registry, Store(columns.store.url), columns.title.removeprefix("version "))
+    return Lineage(registry, FileStore(columns.store.url), columns.title.removeprefix("version "))
 
 
 def _described(columns: VersionColumns, hit: Hit, with_text: bool) -> Answer:

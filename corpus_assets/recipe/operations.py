@@ -61,7 +61,7 @@ class ReviewRule(Settings):
     )
 
 
-class GateSettings(Settings):
+class ReleaseGateSettings(Settings):
     """What a version must pass to be released, besides conservation, the audit of its tokenizer and the
     comparison of models."""
 

@@ -20,7 +20,7 @@ from corpus_assets.ingest import Categories, IngestSettings, SourceEntry
 from corpus_assets.recipe.evidence import EvidenceSettings
 from corpus_assets.recipe.operations import (
     DriftSettings,
-    GateSettings,
+    ReleaseGateSettings,
     TakedownSettings,
 )
 from corpus_assets.select import SINGLE_TIER, Bounds, GroupBy, SelectionSettings, group_values
@@ -123,8 +123,8 @@ class Recipe(Settings):
         description="by stage: shares of surviving documents, 0 to 1, outside which a check warns",
     )
     drift: DriftSettings = DriftSettings()
-    gate: GateSettings = Field(
-        default=GateSettings(),
+    gate: ReleaseGateSettings = Field(
+        default=ReleaseGateSettings(),
         description="conditions for releasing a candidate",
     )
     evidence: EvidenceSettings | None = Field(

@@ -7,7 +7,7 @@ from corpus_assets.scrub.kernels.triggers import MIXED
 from corpus_assets.scrub.rule import (
     HEAD_OR_VALUE,
     TAIL,
-    Rule,
+    PatternRule,
     Span,
     digits_of,
     has_word,
@@ -103,8 +103,8 @@ def _account(doc: bytes, match: re.Match[bytes]) -> Span | None:
     return (start, end) if mod_97(bytes(kept).upper()) else None
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[PatternRule, ...] = (
+    PatternRule(
         "iban",
         "iban",
         MIXED,

@@ -9,7 +9,7 @@ where brackets say so; without them, words alone would be guessing.
 import re
 
 from corpus_assets.scrub.kernels.triggers import AT, MARK
-from corpus_assets.scrub.rule import Rule, Span
+from corpus_assets.scrub.rule import PatternRule, Span
 
 _WIDE = rb"[\xc3-\xd3][\x80-\xbf]"  # U+00C0 to U+04FF
 EMAIL = re.compile(
@@ -62,9 +62,9 @@ def _spelled(doc: bytes, match: re.Match[bytes]) -> Span | None:
     return (local.start(), match.end()) if local else None
 
 
-def rules(spelled: frozenset[int]) -> tuple[Rule, ...]:
+def rules(spelled: frozenset[int]) -> tuple[PatternRule, ...]:
     """Return the rules; `spelled` are the kernel's numbers of `SPELLED_AT`."""
     return (
-        Rule("email", "email", AT, EMAIL, _address),
-        Rule("spelled_email", "email", MARK, _SPELLED, _spelled, spelled),
+        PatternRule("email", "email", AT, EMAIL, _address),
+        PatternRule("spelled_email", "email", MARK, _SPELLED, _spelled, spelled),
     )

@@ -22,11 +22,11 @@ from corpus_assets.scrub.kernels.triggers import (
     byte_classes,
     marks_of,
 )
-from corpus_assets.scrub.rule import Rule
+from corpus_assets.scrub.rule import PatternRule
 from corpus_assets.scrub.settings import KINDS, REGIONS
 from corpus_assets.text.split import Bytes, Ints
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[PatternRule, ...] = (
     *keys.RULES,
     *emails.rules(keys.marks(*emails.SPELLED_AT)),
     *accounts.RULES,

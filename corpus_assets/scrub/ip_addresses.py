@@ -18,7 +18,7 @@ import re
 from itertools import pairwise
 
 from corpus_assets.scrub.kernels.triggers import HEX, QUAD
-from corpus_assets.scrub.rule import Rule, Span
+from corpus_assets.scrub.rule import PatternRule, Span
 
 # What may touch an address is ASCII only: in Chinese or Japanese no space stands around it.
 IPV4 = re.compile(rb"(?<![A-Za-z0-9_.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![A-Za-z0-9_]|\.[0-9])")
@@ -192,4 +192,7 @@ def _is_version(doc: bytes, match: re.Match[bytes]) -> bool:
     )
 
 
-RULES = (Rule("ipv4", "ip", QUAD, IPV4, _public_v4), Rule("ipv6", "ip", HEX, IPV6, _public_v6))
+RULES = (
+    PatternRule("ipv4", "ip", QUAD, IPV4, _public_v4),
+    PatternRule("ipv6", "ip", HEX, IPV6, _public_v6),
+)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from corpus_assets.scrub.emails import SPELLED_AT
 from corpus_assets.scrub.kernels.triggers import MARK, NUMBER, VALUE
-from corpus_assets.scrub.rule import Rule, Span, leads
+from corpus_assets.scrub.rule import PatternRule, Span, leads
 
 MAX_KEY_BYTES = 20_000
 _END = rb"(?![A-Za-z0-9_])"
@@ -124,10 +124,10 @@ def marks(*prefixes: bytes) -> frozenset[int]:
     return frozenset(MARKS.index(prefix) for prefix in prefixes)
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("private_key", "private_key", MARK, _PEM_HEAD, _private_key, marks(b"-----BEGIN")),
+RULES: tuple[PatternRule, ...] = (
+    PatternRule("private_key", "private_key", MARK, _PEM_HEAD, _private_key, marks(b"-----BEGIN")),
     *(
-        Rule(
+        PatternRule(
             name,
             "api_key",
             MARK,
@@ -136,7 +136,7 @@ RULES: tuple[Rule, ...] = (
         )
         for name, prefixes, shape in _TOKENS
     ),
-    Rule(
+    PatternRule(
         "sk",
         "api_key",
         MARK,
@@ -144,21 +144,21 @@ RULES: tuple[Rule, ...] = (
         _random_looking,
         marks(b"sk-"),
     ),
-    Rule(
+    PatternRule(
         "telegram",
         "api_key",
         NUMBER,
         re.compile(rb"(?<![A-Za-z0-9_])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
         leads=leads((8, b":"), (9, b":"), (10, b":")),
     ),
-    Rule(
+    PatternRule(
         "cloud_secret",
         "api_key",
         VALUE,
         re.compile(rb"[A-Za-z0-9+/]{40}(?:[A-Za-z0-9+/]{46}==)?(?![A-Za-z0-9+/=])"),
         _after(_CLOUD_NAME),
     ),
-    Rule(
+    PatternRule(
         "assigned",
         "secret",
         VALUE,

@@ -54,7 +54,7 @@ from corpus_assets.scrub.rule import (
     HEAD,
     TAIL,
     Check,
-    Rule,
+    PatternRule,
     Span,
     has_word,
     in_address,
@@ -81,18 +81,20 @@ def _check(valid: Valid, words: str = "") -> Check:
     return check
 
 
-def _id(name: str, pattern: bytes, valid: Valid, begins: frozenset[int], words: str = "") -> Rule:
+def _id(
+    name: str, pattern: bytes, valid: Valid, begins: frozenset[int], words: str = ""
+) -> PatternRule:
     return number(name, KIND, HEAD + rb"(?:" + pattern + rb")" + TAIL, _check(valid, words), begins)
 
 
-def _mixed_id(name: str, pattern: bytes, valid: Valid, words: str = "") -> Rule:
+def _mixed_id(name: str, pattern: bytes, valid: Valid, words: str = "") -> PatternRule:
     shape = re.compile(rb"(?<![A-Za-z0-9_-])" + pattern + rb"(?![A-Za-z0-9_])")
-    return Rule(name, KIND, MIXED, shape, _check(valid, words))
+    return PatternRule(name, KIND, MIXED, shape, _check(valid, words))
 
 
 _D11 = rb"[0-9]{11}"
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[PatternRule, ...] = (
     _id("us_ssn", rb"[0-9]{3}-[0-9]{2}-[0-9]{4}", us_ssn, leads((3, b"-"))),
     _id(
         "us_ssn_plain", rb"[0-9]{3} ?[0-9]{2} ?[0-9]{4}", us_ssn, leads((3, b" "), (9, None), (5, b" ")),

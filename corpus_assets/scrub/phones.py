@@ -38,7 +38,17 @@ from corpus_assets.scrub.phone_words import (
     has_phone_word,
     is_phone_word,
 )
-from corpus_assets.scrub.rule import GAP, HEAD, TAIL, Check, Rule, Span, in_address, leads, number
+from corpus_assets.scrub.rule import (
+    GAP,
+    HEAD,
+    TAIL,
+    Check,
+    PatternRule,
+    Span,
+    in_address,
+    leads,
+    number,
+)
 
 _MORE = GAP + rb"{0,3}[0-9]"
 _EXTENSION = (
@@ -84,7 +94,7 @@ _IN_BRACKETS = re.compile(rb"(?:[0-9][ -]?)?\([0-9]{2,5}\)")
 _DECIMAL = re.compile(rb"\+? ?[0-9]+\.[0-9]+")
 
 
-def rules(regions: tuple[str, ...]) -> tuple[Rule, ...]:
+def rules(regions: tuple[str, ...]) -> tuple[PatternRule, ...]:
     """Return the rules; numbers of `regions` (ISO 3166) need no word, trunk prefix or country code."""
     return (
         number(

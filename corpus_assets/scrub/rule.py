@@ -43,7 +43,7 @@ def whole(doc: bytes, match: re.Match[bytes]) -> Span | None:
 
 
 @dataclass(frozen=True)
-class Rule:
+class PatternRule:
     """One way in which a kind of personal data is written."""
 
     name: str
@@ -82,9 +82,9 @@ def number(
     pattern: bytes,
     check: Check,
     begins: frozenset[int] | None = None,
-) -> Rule:
+) -> PatternRule:
     """Return a rule that begins at a number."""
-    return Rule(name, kind, NUMBER, re.compile(pattern), check, begins)
+    return PatternRule(name, kind, NUMBER, re.compile(pattern), check, begins)
 
 
 def digits_of(matched: bytes) -> bytes:

@@ -125,7 +125,7 @@ def pack(
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PieceLayout:
     """Where each piece of a document lies: one row a piece, in document order."""
 
     document: npt.NDArray[np.int32]  # row in the lengths
@@ -146,7 +146,7 @@ class Layout:
         return int(self.length.sum(dtype=np.int64)) / places if places else 1.0
 
 
-def lay(lengths: Ints, settings: PackSettings) -> Layout:
+def lay(lengths: Ints, settings: PackSettings) -> PieceLayout:
     """Lay documents of these lengths, each 1 or more, into samples.
 
     Ten million documents take about a second and half a gigabyte.
@@ -156,7 +156,7 @@ def lay(lengths: Ints, settings: PackSettings) -> Layout:
     kernel = lay_best_fit if settings.packing == "best_fit" else lay_end_to_end
     columns = kernel(np.ascontiguousarray(lengths, np.int64), settings.seq_len)
     document, sample, offset, length, within = columns
-    return Layout(document, sample, offset, length, within, settings.seq_len)
+    return PieceLayout(document, sample, offset, length, within, settings.seq_len)
 
 
 def _check_shard_count(n_shards: int) -> None:

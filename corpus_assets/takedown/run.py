@@ -25,7 +25,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
 from catalog.errors import CatalogError, OrdersChanged
 from catalog.figures import counted, size
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.takedown.book import recorded
 from catalog.takedown.certificates import broken_links
 from catalog.takedown.left import documents_left

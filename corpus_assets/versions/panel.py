@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from catalog.ask.sql import check_query
 from catalog.errors import LineageBroken, QueryRefused
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.duck import Row, first_line
 from catalog.pages import Percent, Section, environment, render
 from corpus_assets.core.errors import RecipeError
@@ -109,7 +109,7 @@ def check_panels(pipeline: Pipeline) -> None:
     if not panels:
         return
     signals = pipeline.recipe.signals.columns()
-    with EmptyTables(Store(pipeline.store.url), signals) as tables:
+    with EmptyTables(FileStore(pipeline.store.url), signals) as tables:
         for panel in panels:
             with _explained(panel):
                 tables.ask(panel.sql)

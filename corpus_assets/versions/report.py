@@ -16,7 +16,7 @@ from markupsafe import Markup
 from catalog.ask.benchmarks import BY_BENCHMARK, BY_ITEM, BenchmarkFound, benchmarks_found
 from catalog.db.rows import LineageRow
 from catalog.figures import counted, wilson
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.pages import Percent, Section, render
 from corpus_assets.clean import CUT_SENTENCES
 from corpus_assets.core import files
@@ -61,7 +61,7 @@ Values = Mapping[str, Any]
 
 def render_report(pipeline: Pipeline, manifest: Manifest, lineage: Sequence[LineageRow]) -> str:
     """`lineage` lists the files that the version's tables are made of."""
-    store, name = Store(pipeline.store.url), manifest.version
+    store, name = FileStore(pipeline.store.url), manifest.version
     with ReportTables(store, lineage, name) as whole, some_parts(store, lineage, name) as some:
         sections = _sections(pipeline, manifest, whole, some)
     return render(TEMPLATES / "report.html", **_head(pipeline, manifest), sections=sections)

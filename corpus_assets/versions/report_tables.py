@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from catalog.db.rows import LineageRow
 from catalog.formats.lineage_tables import SIGNALS
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.scans import LineageFiles, empty_table, quoted
 
 MOST_RECORDS = 10_000_000
@@ -34,7 +34,12 @@ class ReportTables(LineageFiles):
     """
 
     def __init__(
-        self, store: Store, rows: Sequence[LineageRow], version: str, *, threads: int | None = None
+        self,
+        store: FileStore,
+        rows: Sequence[LineageRow],
+        version: str,
+        *,
+        threads: int | None = None,
     ) -> None:
         advice = "the build's files were changed or removed; build the version again"
         super().__init__(store, rows, f"version {version}", advice)
@@ -67,7 +72,7 @@ class ReportTables(LineageFiles):
 class EmptyTables(ReportTables):
     """Tables without rows, with the signals that a recipe computes: for trying a query."""
 
-    def __init__(self, store: Store, signals: Mapping[str, pa.DataType]) -> None:
+    def __init__(self, store: FileStore, signals: Mapping[str, pa.DataType]) -> None:
         super().__init__(store, [], "not built yet")
         self._signals = signals
 
@@ -80,7 +85,7 @@ class EmptyTables(ReportTables):
         return "no_signals"
 
 
-def some_parts(store: Store, rows: Sequence[LineageRow], version: str) -> ReportTables:
+def some_parts(store: FileStore, rows: Sequence[LineageRow], version: str) -> ReportTables:
     """Return the tables of parts that are evenly spaced over a version.
 
     Queries of people may leave the order of rows open, so they run in one thread: the page is a

@@ -36,7 +36,7 @@ from catalog.db.rows import (
     VersionRow,
 )
 from catalog.formats.ids import text_id
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.formats.urls import canonical_url, url_key
 from corpus_assets.core import schemas
 from corpus_assets.text.sketch import sketch_texts
@@ -114,7 +114,7 @@ class Doc:
 class Corpus:
     home: Path
     registry: Registry
-    store: Store
+    store: FileStore
     docs: list[Doc]
     tokenizer: Tokenizer
 
@@ -267,7 +267,7 @@ def build(
         lineage,
         keys=write_keys(root, lineage, units_per_run),
     )
-    return Corpus(home, registry, Store(root), docs, tokenizer)
+    return Corpus(home, registry, FileStore(root), docs, tokenizer)
 
 
 def _part_tables(docs: list[Doc]) -> Tables:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import StoreFileError
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.store import open_store
 from corpus_assets.core.store_s3 import S3Store

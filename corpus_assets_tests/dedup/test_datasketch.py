@@ -14,7 +14,7 @@ import yaml
 from datasketch import LeanMinHash, MinHashLSH
 
 from catalog.db.registry import Registry
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
@@ -200,7 +200,7 @@ def test_the_sample_is_small_fixed_and_without_the_longest(
         monkeypatch.setattr(oracle, "PARTS", 2)
         assert oracle.compare_with_datasketch(session.pipeline, S).pairs == 2 * oracle.PAIRS
         monkeypatch.setattr(oracle, "MAX_SHINGLES", 100)
-        assert oracle.compare_with_datasketch(session.pipeline, S) == oracle.Comparison()
+        assert oracle.compare_with_datasketch(session.pipeline, S) == oracle.SignatureComparison()
 
 
 def export(recipe: Path, *more: str) -> tuple[int, Path]:
@@ -274,7 +274,7 @@ def test_documents_under_a_takedown_are_in_no_export(
     out.unlink()
     home = Home.resolve(str(recipe.parent / "home"))
     target = url_target("http://a.example/0")
-    request(Registry(home.catalog_url), Store(home.store_url), target, "asked")
+    request(Registry(home.catalog_url), FileStore(home.store_url), target, "asked")
     assert export(recipe)[0] == 1, "the part without it is not there yet"
     assert "documents of s is not complete" in capsys.readouterr().err
     assert not out.exists()

@@ -12,9 +12,9 @@ from corpus_assets.evidence.compare import (
     WORSE,
     Bootstrap,
     Comparison,
+    DecisionRule,
     Difference,
     HeldOut,
-    Rule,
     Scores,
     compare_arms,
     compute_factor,
@@ -28,7 +28,7 @@ from corpus_assets.evidence.compare import (
 )
 from corpus_assets_tests.evidence.worlds import Spread, held_out, losses
 
-RULE = Rule()
+RULE = DecisionRule()
 
 # t tables: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2, two-sided 95%.
 T_TABLE = {1: 12.706, 2: 4.303, 3: 3.182, 5: 2.571, 10: 2.228, 30: 2.042}
@@ -197,7 +197,7 @@ DIFFERENCE = Difference(
 
 
 def worlds_apart(
-    main: dict[str, float], other: dict[str, float] | None, rule: Rule = RULE, arms: int = 1
+    main: dict[str, float], other: dict[str, float] | None, rule: DecisionRule = RULE, arms: int = 1
 ) -> Comparison:
     """Compare arms that differ by so many percent in each domain, with little noise."""
     rng = np.random.default_rng(11)
@@ -239,9 +239,9 @@ def test_a_domain_that_regresses_keeps_the_rest_from_being_better() -> None:
     found = worlds_apart(mixed, mixed)
     assert (found.verdict, found.regressed) == (NOT_DECIDED, ("code",))
     assert "code must not regress" in found.reasons[0]
-    allowed = Rule(unless={"code": 0.02})
+    allowed = DecisionRule(unless={"code": 0.02})
     assert worlds_apart(mixed, mixed, allowed).verdict == BETTER
-    assert worlds_apart(mixed, mixed, Rule(must_not_regress=("prose",))).verdict == BETTER
+    assert worlds_apart(mixed, mixed, DecisionRule(must_not_regress=("prose",))).verdict == BETTER
 
 
 def guarded(rng: np.random.Generator, loss: float, hosts: int, margin: float = 0.01) -> Comparison:
@@ -252,7 +252,7 @@ def guarded(rng: np.random.Generator, loss: float, hosts: int, margin: float = 0
     is_code = np.array([name == "domain1" for name in held.domain])
     worse = Scores(new.seeds, new.nats * np.where(is_code, (1 + loss / 100) / 0.98, 1.0))
     arms = {"base": (old, old), "new": (worse, worse)}
-    rule = Rule(margin=margin, must_not_regress=("domain1",))
+    rule = DecisionRule(margin=margin, must_not_regress=("domain1",))
     (found,) = compare_arms(held, "base", arms, rule, Bootstrap(held, 100))
     return found
 

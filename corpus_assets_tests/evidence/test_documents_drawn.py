@@ -13,9 +13,9 @@ from corpus_assets.evidence.arms import Document, choose, start_of
 from corpus_assets.evidence.compare import (
     NOT_DECIDED,
     Bootstrap,
+    DecisionRule,
     Floats,
     HeldOut,
-    Rule,
     Scores,
     compare_arms,
     even_places,
@@ -23,7 +23,7 @@ from corpus_assets.evidence.compare import (
 
 SYMBOLS, TOPICS, LENGTH, HOSTS = 64, 12, 150, 150
 SEEDS = (1, 2, 3, 4)
-RULE = Rule(must_not_regress=())
+RULE = DecisionRule(must_not_regress=())
 
 
 class World:

@@ -19,7 +19,7 @@ from catalog.db.rows import GateRow, RecipeRow
 from corpus_assets.cli.main import cli
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.store import open_store
-from corpus_assets.evidence.compare import BETTER, NOT_DECIDED, WORSE, Comparison, Rule
+from corpus_assets.evidence.compare import BETTER, NOT_DECIDED, WORSE, Comparison, DecisionRule
 from corpus_assets.evidence.gate import (
     FAILED,
     PASSED,
@@ -68,7 +68,7 @@ def hand_made(
     ],
 )
 def test_a_comparison_passes_fails_or_is_undecided(comparison: Comparison, outcome: str) -> None:
-    found, message = judge(comparison, Rule())
+    found, message = judge(comparison, DecisionRule())
     assert found == outcome
     assert "macro" in message
 

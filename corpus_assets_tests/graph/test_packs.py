@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from catalog.db.registry import Registry
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.verify.version import verify
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorruptArtifact
@@ -94,7 +94,7 @@ def test_what_a_takedown_removes_leaves_the_packs_with_the_collection(place: Pla
         for path in packs_of(place)
         for fingerprint in gone
     )
-    assert verify(registry, Store(str(place.store)), AFTER).problems == []
+    assert verify(registry, FileStore(str(place.store)), AFTER).problems == []
 
 
 def test_a_collection_asks_a_ranged_file_for_its_index_and_its_task_for_nothing(

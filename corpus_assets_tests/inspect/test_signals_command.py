@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from catalog.db.registry import Registry
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main

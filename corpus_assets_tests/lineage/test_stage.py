@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.verify.version import verify
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Result

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from catalog.db.registry import Registry
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.core.store import open_store
@@ -51,7 +51,7 @@ def _build(recipe: Path, version: str) -> list[str]:
 
 
 def _file(home: Path, url: str) -> None:
-    store = Store(str(home / "store"))
+    store = FileStore(str(home / "store"))
     request(_registry(home), store, url_target(url), "asked", near_duplicates=True)
 
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from catalog.cli.commands import main as catalog_main
 from catalog.db.registry import Registry
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.takedown import requests as takedown
 from catalog.takedown.certificates import Proof, verify_takedown
 from catalog.takedown.target import url_target

@@ -15,7 +15,7 @@ import pytest
 
 from catalog.db.registry import Registry
 from catalog.db.rows import SuppressionRow
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.takedown import requests as takedown
 from catalog.takedown.target import doc_id_target
 from corpus_assets.build import build

@@ -13,7 +13,7 @@ import yaml
 
 from catalog.db.registry import Registry
 from catalog.db.rows import SuppressionRow
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.takedown import requests as takedown
 from catalog.takedown.target import url_target
 from corpus_assets.build import build

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from catalog.cli.commands import main as catalog
 from catalog.db.registry import Registry
 from catalog.db.rows import SuppressionRow
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.formats.urls import url_key
 from catalog.verify.version import Problem, verify
 from corpus_assets.build import pin_sources

@@ -8,7 +8,7 @@ import pytest
 
 from catalog.db.registry import Registry
 from catalog.db.rows import SuppressionRow
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.formats.temporary_files import leftovers
 from catalog.formats.urls import url_key
 from catalog.takedown.requests import request

@@ -8,7 +8,7 @@ import pytest
 
 from catalog.cli.commands import main as catalog
 from catalog.db.registry import Registry
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage
 from corpus_assets.cli.main import main as corpus
 from corpus_assets_tests.conftest import VERSION
@@ -91,7 +91,7 @@ def test_a_build_in_a_moved_home_reads_no_source_again(
 
 def find_doc(home: Path) -> str:
     registry = Registry(f"sqlite:///{home}/catalog.db", home=home)
-    with Lineage(registry, Store(home / "store"), VERSION) as lineage:
+    with Lineage(registry, FileStore(home / "store"), VERSION) as lineage:
         row = lineage.query(
             f"SELECT doc_id FROM {lineage.scan('records')} WHERE reason IS NULL LIMIT 1"
         )[0]

@@ -9,7 +9,7 @@ import pytest
 from catalog.ask.review import judgement
 from catalog.cli.takedown_views import show_verified
 from catalog.db.registry import Registry
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.lineage.tables import Lineage
 from catalog.takedown import requests as takedown
 from catalog.takedown.certificates import verify_takedown

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from catalog.cli.commands import main as catalog_main
 from catalog.db.registry import Registry
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.formats.urls import url_key
 from catalog.takedown import requests as takedown
 from catalog.takedown.target import url_target
@@ -38,7 +38,7 @@ def after_takedown(small_build: Place, tmp_path_factory: pytest.TempPathFactory)
     shutil.copytree(small_build.folder / "corpus", folder / "corpus")
     copy_home(small_build.home, folder / "home")
     home = Home.resolve(str(folder / "home"))
-    registry, store = Registry(home.catalog_url), Store(home.store_url)
+    registry, store = Registry(home.catalog_url), FileStore(home.store_url)
     takedown.request(registry, store, url_target(PAGE, set()), "asked")
     run_pending(home)
     return folder
@@ -149,7 +149,7 @@ def test_a_run_killed_before_the_store_had_its_entry_is_completed_by_the_next_co
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = Home.resolve(str(place.home))
-    registry, store = Registry(home.catalog_url), Store(home.store_url)
+    registry, store = Registry(home.catalog_url), FileStore(home.store_url)
     takedown.request(registry, store, url_target(PAGE, set()), "asked")
 
     def die(*_: object) -> None:

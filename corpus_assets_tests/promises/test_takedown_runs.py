@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from catalog.db.registry import Registry
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.formats.urls import url_key
 from catalog.takedown.certificates import verify_takedown
 from corpus_assets_tests.conftest import Place
@@ -145,7 +145,7 @@ def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
     assert proof["copies_under_other_addresses"] == 1
     searcher = EntryPoint("corpus_assets", "corpus_assets.takedown.residue:search_again", "x")
     monkeypatch.setattr("catalog.plugins.entry_points", lambda group: [searcher])
-    place = (Registry(f"sqlite:///{home}/catalog.db"), Store(str(home / "store")))
+    place = (Registry(f"sqlite:///{home}/catalog.db"), FileStore(str(home / "store")))
     again = verify_takedown(*place, 1).search
     counts = ("texts", "tokens", "exact", "similar")
     assert [again[name] for name in counts] == [certificate["search"][name] for name in counts]

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from catalog.ask.documents import find_text, find_url, history
 from catalog.ask.tokens import trace
 from catalog.db.registry import Registry
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets_tests.demo_build import VERSION
@@ -25,7 +25,7 @@ from corpus_assets_tests.demo_build import VERSION
 @pytest.fixture
 def lineage(demo_home: Path) -> Any:
     registry = Registry(f"sqlite:///{demo_home}/catalog.db")
-    with Lineage(registry, Store(str(demo_home / "store")), VERSION) as opened:
+    with Lineage(registry, FileStore(str(demo_home / "store")), VERSION) as opened:
         yield opened
 
 

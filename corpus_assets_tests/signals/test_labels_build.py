@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from catalog.db.registry import Registry
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.lineage.tables import Lineage
 from corpus_assets.build import build
 from corpus_assets.core.errors import RecipeError

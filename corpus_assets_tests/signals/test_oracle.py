@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from catalog.db.registry import Registry
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
 from corpus_assets.core import files
@@ -315,7 +315,7 @@ def test_fasttext_never_sees_the_text_of_a_document_under_a_takedown(
     read.clear()
     home = Home.resolve(str(recipe.parent / "home"))
     target = url_target("http://a.example/0")
-    request(Registry(home.catalog_url), Store(home.store_url), target, "asked")
+    request(Registry(home.catalog_url), FileStore(home.store_url), target, "asked")
     with opened(recipe) as session:
         outcome = compute(session)
     assert outcome.passed

@@ -17,7 +17,7 @@ from catalog.copies import writing
 from catalog.db.registry import Registry
 from catalog.db.rows import CopyRow
 from catalog.errors import VersionRevoked
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.lineage.tables import Lineage
 from catalog.takedown.certificates import verify_takedown
 from catalog.takedown.requests import request

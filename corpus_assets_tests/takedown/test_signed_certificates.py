@@ -18,7 +18,7 @@ from catalog.cli.commands import main as catalog_main
 from catalog.db.registry import Registry
 from catalog.db.rows import NewTakedown
 from catalog.errors import OrderBookError
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.takedown import signing
 from catalog.takedown.book import book_problems
 from catalog.takedown.certificates import broken_links

@@ -10,7 +10,7 @@ import pytest
 
 from catalog.ask.sql import run_query
 from catalog.db.registry import Registry
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
@@ -56,7 +56,7 @@ def report(small_build: Place) -> Report:
 def asked(small_build: Place, report: Report) -> Any:
     """The answers of `catalog sql` to the queries of a section."""
     home = Home.resolve(str(small_build.home))
-    registry, store = Registry(home.catalog_url), Store(home.store_url)
+    registry, store = Registry(home.catalog_url), FileStore(home.store_url)
 
     def ask(section: str) -> list[list[list[Any]]]:
         found = queries(report.sections[section])
@@ -156,7 +156,7 @@ def test_rows_without_a_template_are_a_table_by_their_types(tmp_path: Path) -> N
     (tmp_path / "made.sql").write_text(
         "-- Made\nSELECT unhex('00ff') AS id, 0.25 AS share, 7 AS n, '<b>' AS text"
     )
-    with ReportTables(Store(tmp_path), [], "v") as tables:
+    with ReportTables(FileStore(tmp_path), [], "v") as tables:
         section = panel_section(read_panel(tmp_path / "made.sql"), tables)
     for cell in ("<td>00ff</td>", "25.0%</td>", '<td class="n">7</td>', "<td>&lt;b&gt;</td>"):
         assert cell in section.body
@@ -209,7 +209,7 @@ def test_the_report_of_a_large_version_looks_at_some_parts(
         monkeypatch.setattr(report_tables, "MOST_RECORDS", 20)
         monkeypatch.setattr(report_tables, "MOST_MEMBERS", 2)
         some = render_report(session.pipeline, manifest, rows)
-        with some_parts(Store(session.pipeline.store.url), rows, VERSION) as tables:
+        with some_parts(FileStore(session.pipeline.store.url), rows, VERSION) as tables:
             assert 0 < tables.looked_at < tables.records
             assert len(tables.files["records"]) == len(tables.files["decisions"]) < 5
     assert whole == report_of(small_build)
@@ -235,7 +235,7 @@ def test_the_panel_of_the_documentation_can_be_shown(small_build: Place, tmp_pat
     pipeline = asking_for(small_build, tmp_path)
     check_panels(pipeline)
     (panel,) = own_panels(pipeline)
-    with EmptyTables(Store(tmp_path), {}) as tables:
+    with EmptyTables(FileStore(tmp_path), {}) as tables:
         section = panel_section(panel, tables)
     assert section.title == "Kept documents by year"
     assert "0 years" in section.body

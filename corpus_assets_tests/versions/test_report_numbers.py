@@ -13,7 +13,7 @@ import pytest
 from catalog.db.registry import Registry
 from catalog.db.rows import SuppressionRow
 from catalog.figures import counted, wilson
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage
 from corpus_assets.core.home import Home
 from corpus_assets.versions import outcomes
@@ -80,7 +80,7 @@ def report(small_build: Place) -> Report:
 @pytest.fixture(scope="module")
 def tables(small_build: Place) -> Iterator[Lineage]:
     home = Home.resolve(str(small_build.home))
-    with Lineage(Registry(home.catalog_url), Store(home.store_url), VERSION) as lineage:
+    with Lineage(Registry(home.catalog_url), FileStore(home.store_url), VERSION) as lineage:
         for name in ("decisions", "records", "signals", "spans", "final_text", "cluster_members",
                      "benchmark_hits"):  # fmt: skip
             lineage.connection.execute(f"CREATE TEMP TABLE {name} AS FROM {lineage.scan(name)}")
@@ -287,7 +287,7 @@ def test_labels_of_too_many_values_are_no_groups(tmp_path: Path) -> None:
         f"1 AS records FROM range({many}) AS t(i) UNION ALL "
         "SELECT 'web', 'en', 'selection', 'short', 7 UNION ALL SELECT 'web', 'en', 'kept', NULL, 2",
     )
-    with ReportTables(Store(tmp_path), [], "v") as tables:
+    with ReportTables(FileStore(tmp_path), [], "v") as tables:
         found = outcomes.count_outcomes(tables, panel)
     assert found == {"books": None, "web": {"en": {"kept": 2, "selection/short": 7}}}
 

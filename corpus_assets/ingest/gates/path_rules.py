@@ -17,7 +17,7 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 _PLAIN = re.compile(rb"[A-Za-z0-9/_.~=&?;:,+@!'()\[\]-]*")
 
 
-class Rule(NamedTuple):
+class PathRule(NamedTuple):
     """One pattern: its pieces between stars, and whether it ends the path."""
 
     allow: bool
@@ -48,7 +48,7 @@ def path_of(url: str) -> bytes:
     return path
 
 
-def pattern_rule(allow: bool, raw: bytes) -> Rule | None:
+def pattern_rule(allow: bool, raw: bytes) -> PathRule | None:
     """Return a rule from what stands behind `Allow:` or `Disallow:`; None for what is no pattern."""
     if not raw.startswith((b"/", b"*")):
         return None
@@ -58,17 +58,17 @@ def pattern_rule(allow: bool, raw: bytes) -> Rule | None:
     body = body.replace(b"$", b"%24")
     while b"**" in body:
         body = body.replace(b"**", b"*")
-    return Rule(allow, body + b"$" if anchored else body, tuple(body.split(b"*")), anchored)
+    return PathRule(allow, body + b"$" if anchored else body, tuple(body.split(b"*")), anchored)
 
 
-def in_order(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+def in_order(rules: Iterable[PathRule]) -> tuple[PathRule, ...]:
     """Each rule once, so that the first that matches decides: the longest, of equals `Allow`."""
     return tuple(
         sorted(set(rules), key=lambda rule: (-len(rule.pattern), not rule.allow, rule.pattern))
     )
 
 
-def is_allowed(path: bytes, rules: Iterable[Rule]) -> bool:
+def is_allowed(path: bytes, rules: Iterable[PathRule]) -> bool:
     """Whether a path may be fetched under rules that are in order."""
     for rule in rules:
         if matches(rule, path):
@@ -76,7 +76,7 @@ def is_allowed(path: bytes, rules: Iterable[Rule]) -> bool:
     return True
 
 
-def matches(rule: Rule, path: bytes) -> bool:
+def matches(rule: PathRule, path: bytes) -> bool:
     pieces = rule.pieces
     if not path.startswith(pieces[0]):
         return False

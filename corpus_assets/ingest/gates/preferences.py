@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from html import unescape
 from typing import NamedTuple
 
-from corpus_assets.ingest.gates.path_rules import Rule, matches, pattern_rule
+from corpus_assets.ingest.gates.path_rules import PathRule, matches, pattern_rule
 from corpus_assets.ingest.kernels.landmarks import RSL_TYPE
 
 ALLOW, DISALLOW, UNKNOWN = "allow", "disallow", "unknown"
@@ -74,7 +74,7 @@ class UsageRule(NamedTuple):
 
     value: str
     signal: str  # Content-Usage or Content-Signal
-    rule: Rule  # an empty pattern: all paths
+    rule: PathRule  # an empty pattern: all paths
 
 
 def combined(statements: Iterable[Statement]) -> Preference:
@@ -110,7 +110,7 @@ def training_preference(signal: str, *values: str) -> str:
 
 def usage_rule(value: str, signal: str, path: bytes) -> UsageRule:
     """Return a rule for the paths that begin like `path`, or match it as a pattern; empty: for all."""
-    return UsageRule(value, signal, pattern_rule(True, path) or Rule(True, b"", (b"",), False))
+    return UsageRule(value, signal, pattern_rule(True, path) or PathRule(True, b"", (b"",), False))
 
 
 def usage_in_order(rules: Iterable[UsageRule]) -> tuple[UsageRule, ...]:

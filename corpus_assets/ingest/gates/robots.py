@@ -20,7 +20,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from corpus_assets.ingest.gates.path_rules import Rule, in_order, pattern_rule
+from corpus_assets.ingest.gates.path_rules import PathRule, in_order, pattern_rule
 from corpus_assets.ingest.gates.preferences import (
     CONTENT_SIGNAL,
     CONTENT_USAGE,
@@ -46,17 +46,17 @@ _TOKEN_END = re.compile(r"[^a-z0-9_-]")
 
 
 @dataclass(slots=True)
-class Group:
+class UserAgentGroup:
     """Agents and the rules that hold for them."""
 
     agents: list[str] = field(default_factory=list)  # in lower case, as written; none: all agents
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[PathRule] = field(default_factory=list)
     usage: list[UsageRule] = field(default_factory=list)
 
 
-def parse_robots(content: bytes) -> list[Group]:
+def parse_robots(content: bytes) -> list[UserAgentGroup]:
     """Return the groups of a file, in its order. Never fails: what cannot be read is no rule."""
-    groups: list[Group] = []
+    groups: list[UserAgentGroup] = []
     open_to_agents = False
     for line in _lines(content):
         key, colon, value = line.partition(b":")
@@ -68,12 +68,12 @@ def parse_robots(content: bytes) -> list[Group]:
         value = value.strip()
         if kind == "agent":
             if not open_to_agents:
-                groups.append(Group())
+                groups.append(UserAgentGroup())
                 open_to_agents = True
             groups[-1].agents.append(value.decode("utf-8", "replace").lower())
         elif kind in (CONTENT_USAGE, CONTENT_SIGNAL):
             open_to_agents = False
-            groups = groups or [Group()]
+            groups = groups or [UserAgentGroup()]
             groups[-1].usage.append(_usage(kind, value.decode("utf-8", "replace")))
         elif groups:
             open_to_agents = False
@@ -93,18 +93,18 @@ def licences_in(content: bytes) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def rules_for(groups: Sequence[Group], agent: str) -> tuple[Rule, ...]:
+def rules_for(groups: Sequence[UserAgentGroup], agent: str) -> tuple[PathRule, ...]:
     """Return the rules that hold for an agent, in the order they are asked."""
     return in_order(rule for group in _groups_of(groups, agent) for rule in group.rules)
 
 
-def usage_for(groups: Sequence[Group], agent: str) -> tuple[UsageRule, ...]:
+def usage_for(groups: Sequence[UserAgentGroup], agent: str) -> tuple[UsageRule, ...]:
     """Return what an agent is told about training, in the order it is asked."""
     told = [*(group for group in groups if not group.agents), *_groups_of(groups, agent)]
     return usage_in_order(rule for group in told for rule in group.usage)
 
 
-def _groups_of(groups: Sequence[Group], agent: str) -> list[Group]:
+def _groups_of(groups: Sequence[UserAgentGroup], agent: str) -> list[UserAgentGroup]:
     agent = agent.lower()
     own = [group for group in groups if any(_names(value, agent) for value in group.agents)]
     return own or [group for group in groups if any(_is_any(value) for value in group.agents)]

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from corpus_assets.core.identity import canonical_json
-from corpus_assets.ingest.gates.path_rules import Rule, is_allowed, matches, pattern_rule
+from corpus_assets.ingest.gates.path_rules import PathRule, is_allowed, matches, pattern_rule
 from corpus_assets.ingest.gates.preferences import (
     ALLOW,
     CONTENT_SIGNAL,
@@ -64,7 +64,7 @@ _ABSOLUTE = re.compile(r"(?:https?:)?//([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL
 _USUAL_PORT = re.compile(r":(?:80|443)?\Z")
 
 
-AgentRules = tuple[tuple[str, tuple[Rule, ...]], ...]
+AgentRules = tuple[tuple[str, tuple[PathRule, ...]], ...]
 
 
 class SiteRules(NamedTuple):
@@ -72,7 +72,7 @@ class SiteRules(NamedTuple):
 
     agents: AgentRules | None  # None: no robots.txt is known
     ai_txt: AgentRules = ()
-    tdmrep: tuple[Rule, ...] = ()  # `allow` means: not reserved
+    tdmrep: tuple[PathRule, ...] = ()  # `allow` means: not reserved
     usage: tuple[tuple[UsageRule, ...], ...] = ()  # what different agents are told
     licences: tuple[str, ...] = ()
 
@@ -141,7 +141,7 @@ def tdmrep_rules(content: bytes, site: str) -> list[str]:
     listed = _lenient_json(content[:MAX_BYTES])
     if isinstance(listed, dict):
         listed = [listed]
-    rules: list[Rule] = []
+    rules: list[PathRule] = []
     for entry in listed[:MAX_TDM_RULES] if isinstance(listed, list) else ():
         location = entry.get("location") if isinstance(entry, dict) else None
         path = _path_on(site, location) if isinstance(location, str) else None
@@ -191,7 +191,7 @@ def _usage(written: str) -> UsageRule:
 
 
 def _by_agent(
-    numbers: list[int] | None, agents: Sequence[str], sets: Sequence[tuple[Rule, ...]]
+    numbers: list[int] | None, agents: Sequence[str], sets: Sequence[tuple[PathRule, ...]]
 ) -> AgentRules | None:
     if numbers is None:
         return None
@@ -220,7 +220,7 @@ def _path_on(site: str, location: str) -> str | None:
     return (absolute[2] or "/") if is_here else None
 
 
-def _is_refused(paths: Sequence[bytes], rules: Sequence[Rule]) -> bool:
+def _is_refused(paths: Sequence[bytes], rules: Sequence[PathRule]) -> bool:
     """Whether the first rule that matches refuses; only one for a kind of files is asked of all."""
     for rule in rules:
         if any(matches(rule, each) for each in paths[: None if _is_kind(rule) else 1]):
@@ -228,15 +228,15 @@ def _is_refused(paths: Sequence[bytes], rules: Sequence[Rule]) -> bool:
     return False
 
 
-def _written(rules: Sequence[Rule]) -> list[str]:
+def _written(rules: Sequence[PathRule]) -> list[str]:
     return [("+" if rule.allow else "-") + rule.pattern.decode("ascii") for rule in rules]
 
 
-def _read(rules: Sequence[str]) -> tuple[Rule, ...]:
+def _read(rules: Sequence[str]) -> tuple[PathRule, ...]:
     """Rules as they were written, in the same order."""
     read = (pattern_rule(rule[0] == "+", rule[1:].encode("ascii")) for rule in rules)
     return tuple(rule for rule in read if rule is not None)
 
 
-def _is_kind(rule: Rule) -> bool:
+def _is_kind(rule: PathRule) -> bool:
     return rule.pattern.startswith((b"*.", b"/*."))

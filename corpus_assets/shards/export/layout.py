@@ -27,7 +27,7 @@ class PartWriter(Protocol):
         """Let go of files that will not be completed; harmless after `finish`."""
 
 
-class Layout(Protocol):
+class ExportLayout(Protocol):
     """A format. Parts are independent of each other, so they can be written at once."""
 
     takes_lineage: bool

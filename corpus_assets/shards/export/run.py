@@ -28,7 +28,7 @@ from corpus_assets.shards.export.files import (
     write_file,
 )
 from corpus_assets.shards.export.hf_parquet import HfParquet
-from corpus_assets.shards.export.layout import Layout
+from corpus_assets.shards.export.layout import ExportLayout
 from corpus_assets.shards.export.mds import Mds
 from corpus_assets.shards.export.megatron import Megatron
 from corpus_assets.shards.export.plan import ExportPlan
@@ -109,10 +109,14 @@ def export_version(
     return body
 
 
-def layout_of(plan: ExportPlan, manifest: Manifest) -> Layout:
+def layout_of(plan: ExportPlan, manifest: Manifest) -> ExportLayout:
     if plan.layout == "hf-parquet":
         return HfParquet(manifest)
-    plain: dict[str, Layout] = {"megatron": Megatron(), "datatrove": Datatrove(), "mds": Mds()}
+    plain: dict[str, ExportLayout] = {
+        "megatron": Megatron(),
+        "datatrove": Datatrove(),
+        "mds": Mds(),
+    }
     return plain[plan.layout]
 
 
@@ -136,7 +140,7 @@ def describe(plan: ExportPlan, parts: list[PartRecord], files: list[FileEntry]) 
 def _write_parts(
     folder: ExportFolder,
     stream: RunStream,
-    layout: Layout,
+    layout: ExportLayout,
     spans: FlatSpans | None,
     done: dict[int, PartRecord],
     workers: int,
@@ -169,7 +173,7 @@ def _write_parts(
 def _write_part(
     folder: ExportFolder,
     stream: RunStream,
-    layout: Layout,
+    layout: ExportLayout,
     spans: FlatSpans | None,
     number: int,
     stop: threading.Event,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
         CLASSIFIERS,
         outside_classifiers,
     )
-    from corpus_assets.signals.stages.oracle import Comparison, compare_with_fasttext
+    from corpus_assets.signals.stages.oracle import EngineComparison, compare_with_fasttext
     from corpus_assets.signals.stages.perplexity import (
         PERPLEXITY_MODEL,
         PERPLEXITY_MODELS,
@@ -43,7 +43,7 @@ __all__ = [
     "SCORE_SAMPLE",
     "SIGNALS",
     "ClassifierEntry",
-    "Comparison",
+    "EngineComparison",
     "PerplexityModelEntry",
     "SignalSettings",
     "SignalsRecipe",

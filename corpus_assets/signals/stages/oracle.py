@@ -52,7 +52,7 @@ Rows = npt.NDArray[np.bool_]
 
 
 @dataclass
-class Comparison:
+class EngineComparison:
     """What was compared, and the documents whose signals are not what they should be."""
 
     documents: int = 0
@@ -61,9 +61,9 @@ class Comparison:
     differing: dict[str, list[str]] = field(default_factory=dict)  # by model, ids in hex
 
 
-def compare_with_fasttext(pipeline: SignalsPlanner, snapshot: str) -> Comparison:
+def compare_with_fasttext(pipeline: SignalsPlanner, snapshot: str) -> EngineComparison:
     """Compare a sample of a snapshot's signals with what fastText says of the texts; see the module."""
-    found = Comparison()
+    found = EngineComparison()
     families = pipeline.recipe.signals.families
     models = _model_files(pipeline, families)
     for name, path in sorted(models.items()):
@@ -116,7 +116,7 @@ def _compare(
     domain: str,
     families: Sequence[SignalFamily],
     models: Mapping[str, LibraryModel],
-    found: Comparison,
+    found: EngineComparison,
 ) -> None:
     """Compare documents of one domain, whose texts are rewritten alike."""
     batch = TextBatch.from_arrow(sample["text"])

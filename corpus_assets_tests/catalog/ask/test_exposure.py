@@ -12,7 +12,7 @@ from catalog.ask.exposure import exposure
 from catalog.db.registry import Registry
 from catalog.db.rows import LineageRow, LockRow, RecipeRow, ShardRow, VersionRow
 from catalog.errors import CatalogError, UnknownName
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage
 from corpus_assets_tests.catalog.corpus import Corpus
 from corpus_assets_tests.catalog.keyed import write_keys
@@ -69,7 +69,7 @@ def publish(home: Path, manifest: Manifest) -> Lineage:
     row = VersionRow("v1", "lock-1", "recipe-1", "versions/v1/manifest.json", digest, 0, 0, 0)
     keys = write_keys(home / "store", lineage, 1)
     registry.publish_version(row, shards, lineage, keys=keys)
-    return Lineage(registry, Store(home / "store"), "v1")
+    return Lineage(registry, FileStore(home / "store"), "v1")
 
 
 def replay(loader: Loader, steps: int) -> Sightings:
@@ -145,7 +145,7 @@ def test_an_id_that_was_never_heard_of_is_refused(lineage: Lineage) -> None:
 @pytest.fixture
 def demo(demo_home: Path) -> Iterator[Lineage]:
     registry = Registry(f"sqlite:///{demo_home / 'catalog.db'}")
-    with Lineage(registry, Store(demo_home / "store")) as tables:
+    with Lineage(registry, FileStore(demo_home / "store")) as tables:
         yield tables
 
 

@@ -11,7 +11,7 @@ import pytest
 from catalog.ask.documents import find_host, find_text, find_url, history, resolve_doc_id
 from catalog.errors import AmbiguousName, CatalogError, StoreFileError, UnknownName
 from catalog.formats.lineage_tables import LINEAGE_TABLES
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.lookups import spans_of
 from catalog.lineage.tables import Lineage
 from corpus_assets_tests.catalog.corpus import SEQ_LEN, SNAPSHOTS, Corpus, build
@@ -202,7 +202,7 @@ def remote(corpus: Corpus) -> Iterator[Lineage]:
     memory = fsspec.filesystem("memory")
     bucket = f"/bucket-{uuid.uuid4().hex}"
     memory.put(str(corpus.home / "store"), bucket, recursive=True)
-    with Lineage(corpus.registry, Store(f"memory:/{bucket}"), "v1") as tables:
+    with Lineage(corpus.registry, FileStore(f"memory:/{bucket}"), "v1") as tables:
         yield tables
     memory.rm(bucket, recursive=True)
 

@@ -16,7 +16,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import GateRow, LockRow, RecipeRow, VersionRow
 from catalog.errors import QueryRefused
 from catalog.formats.lineage_tables import LINEAGE_TABLES
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage
 from corpus_assets_tests.catalog.corpus import Corpus, Doc, build
 
@@ -226,7 +226,7 @@ def test_a_remote_store_is_queried_under_the_same_rules(corpus: Corpus) -> None:
     bucket = f"/bucket-{uuid.uuid4().hex}"
     memory.put(str(corpus.home / "store"), bucket, recursive=True)
     memory.pipe(f"{bucket}/other.csv", b"a\n1\n")
-    remote = dataclasses.replace(corpus, store=Store(f"memory:/{bucket}"))
+    remote = dataclasses.replace(corpus, store=FileStore(f"memory:/{bucket}"))
     query = "SELECT count(*) FROM documents JOIN spans USING (doc_id)"
     assert ask(remote, query) == ask(corpus, query)
     with pytest.raises(QueryRefused):
@@ -241,7 +241,7 @@ def test_either_database_can_be_asked(registry: Registry, tmp_path: Path) -> Non
     registry.put_gate(GateRow("v1", "loss", True, 0.5, None, {"seeds": [1]}))
     answer = run_query(
         registry,
-        Store(tmp_path),
+        FileStore(tmp_path),
         None,
         "SELECT v.name, passed, value, threshold, detail FROM versions v JOIN gates g "
         "ON g.version = v.name",

@@ -22,7 +22,7 @@ from catalog.formats.key_files import (
     url_hash,
     url_hashes,
 )
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.formats.urls import host_key, url_key
 from catalog.lineage.rows import KeyFile, domain_ranges, prefix_ranges
 
@@ -32,10 +32,10 @@ MOST = (1 << 64) - 1
 def opened(folder: Path, data: bytes, remote: bool = False) -> KeyFile:
     (folder / "x.keys").write_bytes(data)
     if not remote:
-        return KeyFile(Store(folder), "x.keys")
+        return KeyFile(FileStore(folder), "x.keys")
     memory = fsspec.filesystem("memory")
     memory.pipe(f"{folder}/x.keys", data)
-    return KeyFile(Store(f"memory:/{folder}"), "x.keys")
+    return KeyFile(FileStore(f"memory:/{folder}"), "x.keys")
 
 
 def hashes(keys: list[int], rows: int | None = None) -> bytes:

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from catalog.db.rows import ShardRow
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.verify.shard_files import check_shard
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.settings import PackSettings
@@ -53,4 +53,4 @@ def test_a_shard_of_the_pipeline_passes(
         groups=(),
         phases=(),
     )
-    assert list(check_shard(Store(tmp_path), row, manifest)) == []
+    assert list(check_shard(FileStore(tmp_path), row, manifest)) == []

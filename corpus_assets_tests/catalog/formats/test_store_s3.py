@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import StoreFileError
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from corpus_assets.core.store import LocalStore
 from corpus_assets.core.store_s3 import S3Store
 

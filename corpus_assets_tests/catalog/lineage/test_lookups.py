@@ -15,7 +15,7 @@ from catalog.ask.tokens import trace
 from catalog.errors import LineageBroken, UnknownName
 from catalog.formats.ids import text_id
 from catalog.formats.key_files import TABLE_OF
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.formats.urls import host_key, url_key
 from catalog.lineage import lookups
 from catalog.lineage.tables import Lineage, LiveLineage
@@ -192,7 +192,7 @@ def test_a_remote_store_gives_the_same_answers(corpus: Corpus, tmp_path: Path) -
     bucket = f"/keys{tmp_path}"
     memory.put(str(corpus.home / "store"), bucket, recursive=True)
     with (
-        Lineage(corpus.registry, Store(f"memory:/{bucket}"), "v1") as remote,
+        Lineage(corpus.registry, FileStore(f"memory:/{bucket}"), "v1") as remote,
         Lineage(corpus.registry, corpus.store, "v1") as local,
     ):
         for doc in corpus.docs[:8]:

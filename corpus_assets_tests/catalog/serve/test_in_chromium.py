@@ -13,7 +13,7 @@ import pytest
 import catalog.serve
 from catalog.db.registry import Registry
 from catalog.db.rows import GateRow
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.serve.app import LOOPBACK, make_app
 from catalog.takedown.requests import request
 from catalog.takedown.target import url_target
@@ -81,7 +81,7 @@ def desk(small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     copy_home(small_build.home, folder / "home")
     place = Place(folder)
     registry = Registry(Home.resolve(str(place.home)).catalog_url)
-    store = Store(str(place.store))
+    store = FileStore(str(place.store))
     row = replace(registry.version(VERSION), name=CANDIDATE, released_at=None, documents=0)
     gate = GateRow(CANDIDATE, "audit", False, detail={"message": "9 words are split"})
     registry.publish_version(row, [], [], gates=[gate])

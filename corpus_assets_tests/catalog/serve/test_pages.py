@@ -27,7 +27,7 @@ from catalog.db.rows import MetricRow, SuppressionRow
 from catalog.errors import TakedownRefused, UnknownName
 from catalog.figures import size
 from catalog.formats.sketches import near_text_order
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage
 from catalog.serve import differences
 from catalog.serve.app import LOOPBACK, make_app
@@ -50,7 +50,7 @@ def serving(
     place: Place, token: str | None = None, with_metrics: bool = False
 ) -> Iterator[Browser]:
     home = Home.resolve(str(place.home))
-    registry, store = Registry(home.catalog_url), Store(home.store_url)
+    registry, store = Registry(home.catalog_url), FileStore(home.store_url)
     app = make_app(registry, store, token, LOOPBACK, with_metrics)
     with served(app) as browser:
         yield browser
@@ -164,7 +164,7 @@ def test_a_count_under_way_does_not_hold_up_the_end(
     monkeypatch.setattr(differences, "diff_documents", endless)
     monkeypatch.setattr(differences, "WAIT_S", 0.05)
     home = Home.resolve(str(small_build.home))
-    registry, store = Registry(home.catalog_url), Store(home.store_url)
+    registry, store = Registry(home.catalog_url), FileStore(home.store_url)
     (row,) = (row for row in registry.versions() if row.name == VERSION)
     rows = {name: dataclasses.replace(row, created_at=name) for name in "abc"}
     counting = differences.Differences(registry, store)
@@ -311,7 +311,7 @@ def test_a_document_shows_no_python(browser: Browser, small_build: Place) -> Non
 
 def test_the_funnel_that_was_counted_is_that_of_the_decisions(place: Place) -> None:
     home = Home.resolve(str(place.home))
-    with Lineage(Registry(home.catalog_url), Store(home.store_url), VERSION) as lineage:
+    with Lineage(Registry(home.catalog_url), FileStore(home.store_url), VERSION) as lineage:
         counted = funnel(lineage)
         older = dataclasses.replace(lineage.version, contents_sha256=None)
         lineage.version = older  # as of a release that published none
@@ -346,7 +346,7 @@ def test_a_run_that_saw_a_document_is_drawn(browser: Browser, small_build: Place
 
 def test_takedowns_are_listed_with_what_was_done(place: Place) -> None:
     registry = Registry(Home.resolve(str(place.home)).catalog_url)
-    store = Store(str(place.store))
+    store = FileStore(str(place.store))
     target = url_target("http://site-3.example.org/article")
     number = request(registry, store, target, "owner of the page").request.id
     with serving(place) as browser:
@@ -400,7 +400,7 @@ def test_documents_under_takedowns_are_known_many_at_once_as_one_by_one(
             "USING (doc_id) WHERE record.url = 'http://site-3.example.org/article'",
             places,
         ).fetchone() or (None,)
-    with Lineage(registry, Store(home.store_url), VERSION) as lineage:
+    with Lineage(registry, FileStore(home.store_url), VERSION) as lineage:
         assert withheld(lineage, ids) == set()
         written = value.hex() if isinstance(value, bytes) else value
         order = near_text_order(value) if column == "sketch" else (kind, written)
@@ -527,7 +527,7 @@ def test_no_more_of_a_body_is_taken_than_a_form_may_hold(
     small_build: Place, path: str, is_length_told: bool
 ) -> None:
     home = Home.resolve(str(small_build.home))
-    registry, store = Registry(home.catalog_url), Store(home.store_url)
+    registry, store = Registry(home.catalog_url), FileStore(home.store_url)
     app = Counting(make_app(registry, store, TOKEN, LOOPBACK, with_review=True))
     piece, most = b"x" * 16_384, 64 << 20
     with served(app) as browser:

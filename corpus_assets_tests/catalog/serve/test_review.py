@@ -15,7 +15,7 @@ from catalog.cli.commands import main
 from catalog.db.registry import Registry
 from catalog.db.rows import GateRow, SuppressionRow
 from catalog.errors import CatalogError
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage
 from catalog.serve.app import LOOPBACK, make_app
 from corpus_assets.core.home import Home
@@ -29,7 +29,7 @@ AUTH = {"Authorization": f"Bearer {TOKEN}"}
 
 @contextmanager
 def reviewing(place: Place, with_review: bool = True) -> Iterator[Browser]:
-    app = make_app(registry_of(place), Store(str(place.store)), TOKEN, LOOPBACK,
+    app = make_app(registry_of(place), FileStore(str(place.store)), TOKEN, LOOPBACK,
                    with_review=with_review)  # fmt: skip
     with served(app) as browser:
         yield browser
@@ -102,7 +102,7 @@ def test_a_judgement_is_recorded_and_the_next_sample_shown(place: Place) -> None
     assert sum(row["disagreed"] for row in answer["reasons"]) == 1
     assert all(row["low"] <= row["share"] <= row["high"] for row in answer["reasons"])
     assert len(answer["judgements"]) == 3
-    with Lineage(registry, Store(str(place.store)), VERSION) as tables:
+    with Lineage(registry, FileStore(str(place.store)), VERSION) as tables:
         counted = tables.query("SELECT concat_ws(' / ', domain, tier) AS name, count(*) AS n FROM "
                                f"{tables.scan('decisions')} WHERE kept GROUP BY ALL")  # fmt: skip
     records = {row["name"]: row["n"] for row in counted}
@@ -154,7 +154,7 @@ def test_what_a_standing_order_covers_is_not_shown(place: Place) -> None:
 
 def test_writing_needs_a_token(small_build: Place) -> None:
     with pytest.raises(CatalogError, match="token"):
-        make_app(registry_of(small_build), Store(str(small_build.store)), with_review=True)
+        make_app(registry_of(small_build), FileStore(str(small_build.store)), with_review=True)
     command = ["serve", "--review", "--home", str(small_build.home)]
     refused = CliRunner().invoke(main, command)
     assert refused.exit_code != 0

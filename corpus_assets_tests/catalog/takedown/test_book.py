@@ -14,7 +14,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import ActionRow, NewTakedown
 from catalog.errors import OrderBookError, StoreFileError, VersionExists
 from catalog.formats.order_book import Entry, entry_bytes, entry_path, parse_entry, parse_file
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.takedown import book
 from catalog.takedown.book import book_problems, deliver, expect_book, recorded, restore
 from catalog.takedown.signing import Trust
@@ -22,8 +22,8 @@ from corpus_assets_tests.catalog.db.test_registry import ready, version
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
+def store(tmp_path: Path) -> FileStore:
+    return FileStore(tmp_path / "store")
 
 
 def page(number: int, documents: int = 1, *more: tuple[str, str]) -> NewTakedown:
@@ -41,7 +41,7 @@ def sql(registry: Registry, *statements: str) -> None:
             connection.execute(text(statement))
 
 
-def a_history(registry: Registry, store: Store) -> None:
+def a_history(registry: Registry, store: FileStore) -> None:
     """Requests in every state, a shared order, a revoked version, two certificates."""
     ready(registry)
     registry.publish_version(version("v1"), [], [])
@@ -89,14 +89,14 @@ def registry_schema(registry: Registry) -> str:
     return str(registry.database.url.query["options"]).rpartition("=")[2]
 
 
-def test_a_new_home_has_an_empty_book_and_works(registry: Registry, store: Store) -> None:
+def test_a_new_home_has_an_empty_book_and_works(registry: Registry, store: FileStore) -> None:
     expect_book(registry, store)
     assert store.list("order_book") == []
     assert book_problems(registry, store, Trust()) == []
 
 
 def test_entries_are_chained_and_in_the_store_before_the_command_answers(
-    registry: Registry, store: Store
+    registry: Registry, store: FileStore
 ) -> None:
     a_history(registry, store)
     paths = store.list("order_book")
@@ -111,7 +111,7 @@ def test_entries_are_chained_and_in_the_store_before_the_command_answers(
     expect_book(registry, store)
 
 
-def test_claims_and_failed_attempts_are_no_entries(registry: Registry, store: Store) -> None:
+def test_claims_and_failed_attempts_are_no_entries(registry: Registry, store: FileStore) -> None:
     registry.file_takedowns([page(1)])
     registry.claim_takedowns([1], "run", 60)
     registry.fail_takedowns([1], "run", "the disk is full")
@@ -122,7 +122,7 @@ def test_claims_and_failed_attempts_are_no_entries(registry: Registry, store: St
 
 
 def test_a_lost_catalog_is_refused_and_restored_from_the_store(
-    registry: Registry, store: Store, tmp_path: Path
+    registry: Registry, store: FileStore, tmp_path: Path
 ) -> None:
     a_history(registry, store)
     before = rows(registry)
@@ -143,7 +143,7 @@ def test_a_lost_catalog_is_refused_and_restored_from_the_store(
 
 
 def test_an_older_catalog_is_refused_and_brought_up_to_the_book(
-    registry: Registry, store: Store
+    registry: Registry, store: FileStore
 ) -> None:
     a_history(registry, store)
     before = rows(registry)
@@ -181,7 +181,7 @@ EDITS = [
 
 
 def test_rows_that_were_deleted_or_edited_are_refused_and_put_right(
-    registry: Registry, store: Store
+    registry: Registry, store: FileStore
 ) -> None:
     a_history(registry, store)
     before = rows(registry)
@@ -195,7 +195,9 @@ def test_rows_that_were_deleted_or_edited_are_refused_and_put_right(
         expect_book(registry, store)
 
 
-def test_a_request_row_that_was_deleted_whole_is_missed(registry: Registry, store: Store) -> None:
+def test_a_request_row_that_was_deleted_whole_is_missed(
+    registry: Registry, store: FileStore
+) -> None:
     a_history(registry, store)
     tables = ("suppression_holders", "takedown_actions", "takedown_certificates")
     sql(
@@ -209,7 +211,7 @@ def test_a_request_row_that_was_deleted_whole_is_missed(registry: Registry, stor
 
 
 def test_a_catalog_with_orders_and_no_book_at_all_is_refused(
-    registry: Registry, store: Store
+    registry: Registry, store: FileStore
 ) -> None:
     a_history(registry, store)
     shutil.rmtree(store.root / "order_book")
@@ -223,28 +225,30 @@ def test_a_catalog_with_orders_and_no_book_at_all_is_refused(
     assert registry.suppressions(), "nothing is thrown away"
 
 
-def test_certificates_without_any_book_are_not_a_new_home(registry: Registry, store: Store) -> None:
+def test_certificates_without_any_book_are_not_a_new_home(
+    registry: Registry, store: FileStore
+) -> None:
     (store.root / "certificates").mkdir(parents=True)
     (store.root / "certificates" / "00000001.json").write_text("{}")
     with pytest.raises(OrderBookError, match="has certificates of takedowns and no order book"):
         expect_book(registry, store)
 
 
-def _drop_last(store: Store) -> None:
+def _drop_last(store: FileStore) -> None:
     (store.root / store.list("order_book")[-1]).unlink()
 
 
-def _drop_one(store: Store) -> None:
+def _drop_one(store: FileStore) -> None:
     (store.root / entry_path(3)).unlink()
 
 
-def _drop_all(store: Store) -> None:
+def _drop_all(store: FileStore) -> None:
     shutil.rmtree(store.root / "order_book")
 
 
 @pytest.mark.parametrize("lose", [_drop_last, _drop_one, _drop_all])
 def test_a_store_that_lost_entries_is_refused_and_gets_them_again(
-    registry: Registry, store: Store, lose: Callable[[Store], None]
+    registry: Registry, store: FileStore, lose: Callable[[FileStore], None]
 ) -> None:
     a_history(registry, store)
     before = {path: store.read(path) for path in store.list("order_book")}
@@ -257,7 +261,7 @@ def test_a_store_that_lost_entries_is_refused_and_gets_them_again(
     expect_book(registry, store)
 
 
-def test_an_entry_that_was_edited_is_found(registry: Registry, store: Store) -> None:
+def test_an_entry_that_was_edited_is_found(registry: Registry, store: FileStore) -> None:
     a_history(registry, store)
     first = store.root / entry_path(1)
     entry, signature = parse_file(first.read_bytes())
@@ -275,10 +279,10 @@ def test_an_entry_that_was_edited_is_found(registry: Registry, store: Store) -> 
 
 
 def test_the_store_of_another_corpus_is_refused(
-    registry: Registry, store: Store, tmp_path: Path
+    registry: Registry, store: FileStore, tmp_path: Path
 ) -> None:
     a_history(registry, store)
-    other, elsewhere = another(registry, tmp_path), Store(tmp_path / "elsewhere")
+    other, elsewhere = another(registry, tmp_path), FileStore(tmp_path / "elsewhere")
     a_history(other, elsewhere)
     with pytest.raises(OrderBookError, match="belongs to another corpus"):
         expect_book(registry, elsewhere)
@@ -287,7 +291,7 @@ def test_the_store_of_another_corpus_is_refused(
 
 
 def test_a_kill_between_commit_and_store_leaves_what_the_next_command_writes(
-    registry: Registry, store: Store, monkeypatch: pytest.MonkeyPatch
+    registry: Registry, store: FileStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def die(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -308,13 +312,13 @@ def test_a_kill_between_commit_and_store_leaves_what_the_next_command_writes(
 
 
 def test_a_store_that_cannot_be_written_is_told_and_made_up_for(
-    registry: Registry, store: Store, monkeypatch: pytest.MonkeyPatch
+    registry: Registry, store: FileStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> bool:
         raise StoreFileError("permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "create", refuse)
+        patch.setattr(FileStore, "create", refuse)
         with (
             pytest.raises(OrderBookError, match="the catalog has the change.*permission denied"),
             recorded(registry, store),
@@ -325,7 +329,7 @@ def test_a_store_that_cannot_be_written_is_told_and_made_up_for(
     assert store.list("order_book") == [entry_path(1)]
 
 
-def test_writers_at_once_get_consecutive_numbers(registry: Registry, store: Store) -> None:
+def test_writers_at_once_get_consecutive_numbers(registry: Registry, store: FileStore) -> None:
     failures: list[Exception] = []
 
     def file(first: int) -> None:
@@ -349,7 +353,7 @@ def test_writers_at_once_get_consecutive_numbers(registry: Registry, store: Stor
     assert len(registry.suppressions()) == 20
 
 
-def test_an_order_stays_while_one_request_holds_it(registry: Registry, store: Store) -> None:
+def test_an_order_stays_while_one_request_holds_it(registry: Registry, store: FileStore) -> None:
     shared = ("host", "example.com")
     registry.file_takedowns([page(1, 1, shared), page(2, 1, shared)])
     registry.withdraw_takedown(1)

@@ -10,7 +10,7 @@ import pytest
 
 from catalog.db.registry import Registry
 from catalog.errors import CatalogError
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.takedown import import_file as takedown_import
 from catalog.takedown.import_file import Imported, import_takedowns
 from catalog.takedown.requests import request
@@ -20,7 +20,7 @@ from corpus_assets_tests.catalog.corpus import Corpus
 Bad = list[tuple[int, str]]
 
 
-def take(registry: Registry, store: Store, path: Path, **options: Any) -> tuple[Imported, Bad]:
+def take(registry: Registry, store: FileStore, path: Path, **options: Any) -> tuple[Imported, Bad]:
     answer = import_takedowns(registry, store, path, **options)
     return answer, [(one.line, one.reason) for one in answer.bad_lines]
 
@@ -51,7 +51,7 @@ def test_good_lines_are_filed_and_bad_ones_named_by_number(
         ",,zz,,why,,,",
         "not a page,,,,why,,,",
     )
-    answer, bad = take(registry, Store(tmp_path), path)
+    answer, bad = take(registry, FileStore(tmp_path), path)
     assert [number for number, _ in bad] == [5, 6, 7, 8, 10, 11, 12, 14, 15]
     for (_, why), said in zip(
         bad,
@@ -79,7 +79,7 @@ def test_kind_and_value_work_in_both_formats(registry: Registry, tmp_path: Path)
         "colour,red,why",
         "domain,,why",
     )
-    answer, bad = take(registry, Store(tmp_path), csv)
+    answer, bad = take(registry, FileStore(tmp_path), csv)
     assert (answer.filed, [number for number, _ in bad]) == (1, [3, 4])
     lines = [
         {"kind": "url_prefix", "value": "a.example/x", "reason": "other"},
@@ -91,7 +91,9 @@ def test_kind_and_value_work_in_both_formats(registry: Registry, tmp_path: Path)
     ]
     text = [json.dumps(line) for line in lines]
     broken = ["[1]", "{", '{"url": "http://\\ud800.example/", "reason": "why"}', "[" * 100_000]
-    answer, bad = take(registry, Store(tmp_path), write(tmp_path / "b.jsonl", *text, "", *broken))
+    answer, bad = take(
+        registry, FileStore(tmp_path), write(tmp_path / "b.jsonl", *text, "", *broken)
+    )
     assert [number for number, _ in bad] == [4, 5, 6, 8, 9, 10, 11]
     assert (answer.filed, answer.already_there) == (2, 1)
     assert registry.takedowns()[1].near_duplicates
@@ -101,9 +103,9 @@ def test_a_file_taken_twice_is_taken_once(registry: Registry, tmp_path: Path) ->
     path = write(
         tmp_path / "a.csv", "domain", *(f"d{number % 250}.example" for number in range(1000))
     )
-    answer, _ = take(registry, Store(tmp_path), path, reason="a list", batch_lines=100)
+    answer, _ = take(registry, FileStore(tmp_path), path, reason="a list", batch_lines=100)
     assert (answer.filed, answer.already_there, answer.bad) == (250, 750, 0)
-    answer, _ = take(registry, Store(tmp_path), path, reason="a list")
+    answer, _ = take(registry, FileStore(tmp_path), path, reason="a list")
     assert (answer.filed, answer.already_there) == (0, 1000)
     assert len(registry.takedowns()) == len(registry.suppressions()) == 250
 
@@ -174,10 +176,10 @@ def test_batches_that_were_filed_stay_when_a_later_one_fails(
 
     monkeypatch.setattr(registry, "file_takedowns", fail_later)
     with pytest.raises(CatalogError, match="plug"):
-        take(registry, Store(tmp_path), path, reason="x", batch_lines=10)
+        take(registry, FileStore(tmp_path), path, reason="x", batch_lines=10)
     assert len(registry.takedowns()) == 20
     monkeypatch.undo()
-    answer, _ = take(registry, Store(tmp_path), path, reason="x", batch_lines=10)
+    answer, _ = take(registry, FileStore(tmp_path), path, reason="x", batch_lines=10)
     assert (answer.filed, answer.already_there) == (30, 20)
 
 
@@ -192,7 +194,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
             file.write("url,reason\n")
             file.writelines(f"http://x{lines}.example/{n},why\n" for n in range(lines))
         tracemalloc.start()
-        answer, _ = take(registry, Store(tmp_path), path, batch_lines=500)
+        answer, _ = take(registry, FileStore(tmp_path), path, batch_lines=500)
         assert answer.filed == lines
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -210,7 +212,7 @@ def test_an_endless_line_is_one_bad_line(
         tmp_path / "a.csv", "url,reason", "http://a.example/" + "a" * 1000 + ",x",
         "http://b.example/,x",
     )  # fmt: skip
-    answer, bad = take(registry, Store(tmp_path), path)
+    answer, bad = take(registry, FileStore(tmp_path), path)
     assert (answer.filed, bad) == (1, [(2, "the line is longer than 100 bytes")])
 
 
@@ -229,4 +231,4 @@ def test_a_file_of_another_form_is_refused(
 ) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(CatalogError, match=said):
-        take(registry, Store(tmp_path), tmp_path / name)
+        take(registry, FileStore(tmp_path), tmp_path / name)

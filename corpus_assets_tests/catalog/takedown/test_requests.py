@@ -15,7 +15,7 @@ from catalog.cli.terminal import plain
 from catalog.db.registry import Registry
 from catalog.errors import AmbiguousName, TakedownRefused, TakedownTooWide, UnknownName
 from catalog.formats.ids import text_id
-from catalog.formats.store import Store
+from catalog.formats.store import FileStore
 from catalog.formats.urls import url_key
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.impact import impact
@@ -483,7 +483,7 @@ def test_a_catalog_without_versions_keeps_standing_orders(
         text_target("some text"),
         text_sha256_target("ab" * 32),
     ):
-        answer = request(registry, Store(tmp_path), target, "why", near_duplicates=True)
+        answer = request(registry, FileStore(tmp_path), target, "why", near_duplicates=True)
         assert (answer.outcome, answer.standing) == ("filed", True)
     assert len(registry.takedowns("pending")) == 6
     kinds = {row.kind for row in registry.suppressions()}

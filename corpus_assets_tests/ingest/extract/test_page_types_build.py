@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.db.registry import Registry
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.lineage.tables import Lineage
 from corpus_assets.build import build
 from corpus_assets.core.home import Home

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from catalog.db.registry import Registry
 from catalog.db.rows import NewTakedown, SuppressionRow
-from catalog.formats.store import Store as CatalogStore
+from catalog.formats.store import FileStore as CatalogStore
 from catalog.takedown import requests as takedown
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.session import reopen_session
