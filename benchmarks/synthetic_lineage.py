@@ -129,7 +129,7 @@ def _part(
     ids = rng.integers(0, 256, (rows, 16), dtype=np.uint8)
     ids = ids[np.lexsort(ids.T[::-1])]
     doc_id = _fixed(ids)
-    hosts, keys, urls = _addresses(rng, rows)
+    hosts, keys, urls = addresses(rng, rows)
     has_text = rng.random(rows) < 0.7
     kept = has_text & (rng.random(rows) < 0.6)
     offset = rng.permutation(rows).astype(np.int64) * 28_000
@@ -184,7 +184,7 @@ def _part(
     return [row.tobytes() for row in ids[kept]], spoken.reshape(-1)
 
 
-def _addresses(rng: np.random.Generator, rows: int) -> tuple[pa.Array, pa.Array, pa.Array]:
+def addresses(rng: np.random.Generator, rows: int) -> tuple[pa.Array, pa.Array, pa.Array]:
     """Hosts (few have many pages, many have few), url_keys and urls."""
     site = (4_000_000 * rng.random(rows) ** 4).astype(np.int64)
     tld, sub = TLDS[site % len(TLDS)], SUBDOMAINS[rng.integers(0, len(SUBDOMAINS), rows)]

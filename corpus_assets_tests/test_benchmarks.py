@@ -115,6 +115,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "http_transport": lambda data: [
         "--requests", 9, "--ranges", 1, "--connections", 1, "--rounds", 1,
     ],
+    "key_lookups": lambda data: ["--parts", 1, 65, "--records", 100, "--lookups", 5, "--firsts", 2],
     "learned_filters": lambda data: [data.crawl, "--rounds", 1],
     "loading": lambda data: ["--tokens", 2**15, "--seq-len", 128, "--shards", 2, "--batch", 8, "--rounds", 1],
     "lookups": lambda data: [
@@ -135,6 +136,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "s3_clients": lambda data: [
         "--objects", 9, "--calls", 2, "--large-mib", 1, "--rounds", 1,
     ],
+    "result_index": lambda data: ["--parts", 100, "--without", "postgresql"],
     "scrubbing": lambda data: [
         "--labelled", data.labelled, "--texts", data.texts, "--demo", data.folder / "demo",
         "--parts", "labelled", "two", "all", "stage",
@@ -163,6 +165,7 @@ SLOW = {
         "many_parts",
         "page_types",
         "recipe_yields",
+        "result_index",
         "segmentation",
         "signals",
         "takedown_cost",

@@ -58,9 +58,9 @@ class KeyFile:
                     ) from error
             head = self._map[: header_bytes(self._map[:16], path)]
         else:
-            head = self._ranged(0, HEAD_BYTES)
+            head = store.read_range(path, 0, HEAD_BYTES)
             if len(head) < (size := header_bytes(head, path)):
-                head = self._ranged(0, size)
+                head = store.read_range(path, 0, size)
         self._head = head
         self.header: Header = parse_header(head, path)
         if self._map is not None and len(self._map) < self.header.size:
@@ -84,7 +84,9 @@ class KeyFile:
     def host_places(self, ranges: Sequence[tuple[bytes, bytes]]) -> list[npt.NDArray[Any]]:
         """Return places of all hosts in half-open ranges of names."""
         if self._map is None and len(self._head) < self.header.size:
-            self._head = self._ranged(0, self.header.size)  # a search has many steps
+            self._head = self._store.read_range(
+                self._path, 0, self.header.size
+            )  # a search has many steps
         found = []
         hosts = range(self.header.arrays["ends"][2])
         ends, names = self._all("ends"), self._all("names").data
@@ -128,7 +130,7 @@ class KeyFile:
         first, size = at + start * dtype.itemsize, (stop - start) * dtype.itemsize
         data = self._head[first : first + size]
         if len(data) < size:
-            data = self._ranged(first, size)
+            data = self._store.read_range(self._path, first, size)
         if len(data) < size:
             raise StoreFileError(f"{self._path} is cut short: `catalog verify` lists damaged files")
         return np.frombuffer(data, dtype)
@@ -143,11 +145,6 @@ class KeyFile:
             found = np.frombuffer(buffer, dtype, count, at) if count else np.empty(0, dtype)
             self._arrays[name] = found
         return found
-
-    def _ranged(self, start: int, size: int) -> bytes:
-        with self._store.open(self._path) as handle:
-            handle.seek(start)
-            return handle.read(size)
 
 
 @dataclass(frozen=True)

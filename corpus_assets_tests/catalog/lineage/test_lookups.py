@@ -14,7 +14,7 @@ from catalog.ask.exposure import exposure
 from catalog.ask.tokens import trace
 from catalog.errors import LineageBroken, UnknownName
 from catalog.formats.ids import text_id
-from catalog.formats.key_files import TABLE_OF
+from catalog.formats.key_files import DOCUMENT_IDS, TABLE_OF
 from catalog.formats.store import FileStore
 from catalog.formats.urls import host_key, url_key
 from catalog.lineage import lookups
@@ -199,6 +199,28 @@ def test_a_remote_store_gives_the_same_answers(corpus: Corpus, tmp_path: Path) -
             assert history(remote, doc.doc_id) == history(local, doc.doc_id)
             assert find_url(remote, doc.url, 9) == find_url(local, doc.url, 9)
         assert find_host(remote, "example", 9) == find_host(local, "example", 9)
+    memory.rm(bucket, recursive=True)
+
+
+def test_a_small_key_file_of_a_remote_store_takes_one_request(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = fsspec.filesystem("memory")
+    bucket = f"/ranges{tmp_path}"
+    memory.put(str(corpus.home / "store"), bucket, recursive=True)
+    asked: list[str] = []
+    read_range = FileStore.read_range
+
+    def noted(store: FileStore, path: str, offset: int, length: int) -> bytes:
+        asked.append(path)
+        return read_range(store, path, offset, length)
+
+    monkeypatch.setattr(FileStore, "read_range", noted)
+    with Lineage(corpus.registry, FileStore(f"memory:/{bucket}"), "v1") as remote:
+        for doc in corpus.docs[:8]:
+            assert lookups.records_of(remote, doc.doc_id)
+    files = corpus.registry.key_files("v1")
+    assert sorted(asked) == sorted(row.path for row in files if row.kind == DOCUMENT_IDS)
     memory.rm(bucket, recursive=True)
 
 
