@@ -13,6 +13,7 @@ sentence has `__str__`. What else an answer may have:
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 BROKEN_EXIT = 1
@@ -65,13 +66,14 @@ class Part:
     is_field: bool
 
 
-def parts_of(kind: type) -> Iterator[Part]:
-    """Yield the fields of a dataclass, and those of its properties that JSON has."""
-    for field in fields(kind):
-        yield _part(field.name, field.type, True)
-    for name, function in _properties(kind):
-        if getattr(function, "is_told", False):
-            yield property_of(kind, name)
+@cache
+def parts_of(kind: type) -> tuple[Part, ...]:
+    """Return the fields of a dataclass, and those of its properties that JSON has."""
+    told_ones = [name for name, each in _properties(kind) if getattr(each, "is_told", False)]
+    return (
+        *(_part(field.name, field.type, True) for field in fields(kind)),
+        *(property_of(kind, name) for name in told_ones),
+    )
 
 
 def property_of(kind: type, name: str) -> Part:
