@@ -92,7 +92,7 @@ def path_of(row: CopyRow, home: Path) -> Path | None:
 
 
 @dataclass(frozen=True)
-class Copy:
+class CopyState:
     """A copy; `documents` is None where any of its versions may be in it, `state` is `there`, `gone`,
     or `unknown` for one on another machine."""
 
@@ -113,7 +113,7 @@ class Copy:
         return f"on {self.machine}" if self.state == "unknown" else self.state
 
 
-def listed(registry: Registry, store: FileStore, home: Path) -> list[Copy]:
+def listed(registry: Registry, store: FileStore, home: Path) -> list[CopyState]:
     """Return every copy."""
     answer = []
     for row in registry.copies():
@@ -128,7 +128,7 @@ def listed(registry: Registry, store: FileStore, home: Path) -> list[Copy]:
         is_known = None not in row.holds.values()
         ids = {one for some in row.holds.values() for one in some or ()}
         answer.append(
-            Copy(
+            CopyState(
                 place=row.place,
                 machine=row.machine or None,
                 kind=row.kind,

@@ -236,7 +236,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundRecords:
     """Records that were found: `matches` has the first of `total`. Texts are found as a whole
     (`exact`) or inside of others (`contains`)."""
 
@@ -267,7 +267,7 @@ class Found:
         return None
 
 
-def find_ids(lineage: Lineage, digits: str, limit: int) -> Found:
+def find_ids(lineage: Lineage, digits: str, limit: int) -> FoundRecords:
     """Find the documents whose id begins with these hex digits, one record each."""
     low, high = (bytes.fromhex(digits.lower().ljust(32, end)) for end in "0f")
     found = doc_ids_between(lineage, low, high, limit + 1)
@@ -275,7 +275,7 @@ def find_ids(lineage: Lineage, digits: str, limit: int) -> Found:
     return _report(lineage, len(found), rows)
 
 
-def find_url(lineage: Lineage, url: str, limit: int) -> Found:
+def find_url(lineage: Lineage, url: str, limit: int) -> FoundRecords:
     """Find records of a page, whatever the spelling of its address; record keys match as written."""
     keys = [url]
     with suppress(ValueError):  # a record key of a source without URLs
@@ -284,7 +284,7 @@ def find_url(lineage: Lineage, url: str, limit: int) -> Found:
     return _report(lineage, *lookups.records_by_url(lineage, keys, limit))
 
 
-def find_host(lineage: Lineage, host: str, limit: int) -> Found:
+def find_host(lineage: Lineage, host: str, limit: int) -> FoundRecords:
     """Find records of a host and all its subdomains."""
     try:
         key = host_key(host)
@@ -293,7 +293,7 @@ def find_host(lineage: Lineage, host: str, limit: int) -> Found:
     return _report(lineage, *lookups.records_by_host(lineage, key, limit))
 
 
-def find_text(lineage: Lineage, text: str, limit: int, inside: bool = True) -> Found:
+def find_text(lineage: Lineage, text: str, limit: int, inside: bool = True) -> FoundRecords:
     """Find documents whose extracted text is `text`; failing that, kept ones that contain it.
 
     The second search reads every kept text, unless `inside` says no: it is limited to `limit`
@@ -319,7 +319,7 @@ def find_text(lineage: Lineage, text: str, limit: int, inside: bool = True) -> F
     return replace(answer, match="contains", truncated=len(holding) > limit)
 
 
-def _report(lineage: Lineage, total: int, records: list[Row]) -> Found:
+def _report(lineage: Lineage, total: int, records: list[Row]) -> FoundRecords:
     by_place: dict[tuple[str, int], list[bytes]] = {}
     for row in records:
         by_place.setdefault((row["snapshot"], row["part"]), []).append(row["doc_id"])
@@ -343,7 +343,7 @@ def _report(lineage: Lineage, total: int, records: list[Row]) -> Found:
                 samples=sorted({span["sample"] for span in spans}),
             )
         )
-    return Found(
+    return FoundRecords(
         version=lineage.version.name,
         state=lineage.version.state,
         match="address",
@@ -367,7 +367,7 @@ DEFAULT_POLICY = "longest"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared(Member):
+class ComparedMember(Member):
     """A member with its address, what the policy compares, and what became of it."""
 
     url: str | None
@@ -388,7 +388,7 @@ class ClusterStory:
     version: str
     state: str
     size: int
-    members: list[Compared]
+    members: list[ComparedMember]
     why: Annotated[str, Shown("because")]
     cluster_id: str | None = None
     kept_doc_id: Annotated[str | None, Shown("kept")] = None
@@ -438,7 +438,7 @@ def _policy(lineage: Lineage) -> tuple[str, dict[str, int]]:
     return str(keep), {name: rank for rank, name in enumerate(names)}
 
 
-def _described(lineage: Lineage, member: Member, policy: str) -> Compared:
+def _described(lineage: Lineage, member: Member, policy: str) -> ComparedMember:
     doc_id = bytes.fromhex(member.doc_id)
     place = (member.snapshot, [member.part])
     records = [row for row in records_of(lineage, doc_id) if row["part"] == member.part]
@@ -448,7 +448,7 @@ def _described(lineage: Lineage, member: Member, policy: str) -> Compared:
     known = record | (signals[0] if signals else {})
     # Of captures that stand twice in a part, the member's own is the one with its fate.
     own = [row for row in decided if bool(row["kept"]) == member.kept] or decided
-    return Compared(
+    return ComparedMember(
         **vars(member),
         url=record.get("url") or record.get("url_key"),
         fetched_at=record.get("fetched_at"),
@@ -458,7 +458,7 @@ def _described(lineage: Lineage, member: Member, policy: str) -> Compared:
     )
 
 
-def _why(members: list[Compared], policy: str, ranks: dict[str, int]) -> str:
+def _why(members: list[ComparedMember], policy: str, ranks: dict[str, int]) -> str:
     """Return why the kept member is the kept one, in a sentence."""
     kept = next((row for row in members if row.kept), None)
     if kept is None:

@@ -15,7 +15,7 @@ from corpus_loader.order import Order, Sightings
 
 
 @dataclass(frozen=True)
-class Held:
+class HoldingSample:
     """A sample that holds tokens of the document."""
 
     shard: str
@@ -24,7 +24,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenAt:
     """One time that a run saw the document."""
 
     step: int
@@ -47,11 +47,11 @@ class Exposure:
     global_batch: int
     steps_asked: int
     steps: int
-    samples: list[Held]
+    samples: list[HoldingSample]
     times_seen: int
     tokens_seen: int
     steps_seen: list[int]
-    seen: list[Seen]
+    seen: list[SeenAt]
     note: str | None
 
     shows: ClassVar = ("doc_id", "version", "state", "run", "samples_with_it", "times_seen",
@@ -89,14 +89,14 @@ def exposure(
     for span in spans_of(lineage, [doc_id])[doc_id]:
         place = (span["shard"], span["sample"])
         held[place] = held.get(place, 0) + span["length"]
-    seen: list[Seen] = []
+    seen: list[SeenAt] = []
     for shard in sorted({shard for shard, _ in held}):
         samples = sorted(sample for name, sample in held if name == shard)
         found = _sightings(lineage, order, shard, samples, made * global_batch)
         for row, position, epoch in zip(*(column.tolist() for column in found), strict=True):
             tokens = held[shard, samples[row]]
             step = position // global_batch
-            seen.append(Seen(step, position, epoch, shard, samples[row], tokens))
+            seen.append(SeenAt(step, position, epoch, shard, samples[row], tokens))
     seen.sort(key=lambda one: one.position)
     return Exposure(
         doc_id=doc_id.hex(),
@@ -107,7 +107,7 @@ def exposure(
         global_batch=global_batch,
         steps_asked=steps,
         steps=made,
-        samples=[Held(*place, tokens) for place, tokens in sorted(held.items())],
+        samples=[HoldingSample(*place, tokens) for place, tokens in sorted(held.items())],
         times_seen=len(seen),
         tokens_seen=sum(one.tokens for one in seen),
         steps_seen=sorted({one.step for one in seen}),

@@ -38,9 +38,9 @@ class Original:
     stored: bytes
     data: bytes
 
-    def described(self, data: bytes, with_record: bool) -> "RawRecord":
+    def described(self, data: bytes, with_record: bool) -> "FetchedRecord":
         """Return where it came from; `data` is what was asked for, with it where it is wanted."""
-        return RawRecord(
+        return FetchedRecord(
             doc_id=self.doc_id.hex(),
             snapshot=self.snapshot,
             file=self.file,
@@ -56,7 +56,7 @@ class Original:
 
 
 @dataclass(frozen=True)
-class RawRecord:
+class FetchedRecord:
     """Where a record came from, and the record in base64; None where it went to a file."""
 
     doc_id: str

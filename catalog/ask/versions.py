@@ -29,7 +29,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Group:
+class ShardGroup:
     """Shards of one snapshot, domain, tier and labels."""
 
     id: Annotated[str, Shown("group")]
@@ -50,7 +50,7 @@ class Resolved(VersionRow):
     ]
     phases: Sequence[Mapping[str, Any]]
     inputs: list[Input]
-    groups: list[Group]
+    groups: list[ShardGroup]
     shards: Annotated[
         list[ShardRow],
         Shown(columns=("full_name", "samples", "tokens", "documents", "bin_sha256")),
@@ -100,7 +100,7 @@ def resolve(registry: Registry, store: FileStore, name: str) -> Resolved:
         phases=written["phases"],
         inputs=_inputs(registry, version.name),
         groups=[
-            Group(name, len(rows), sum(r.samples for r in rows), sum(r.tokens for r in rows))
+            ShardGroup(name, len(rows), sum(r.samples for r in rows), sum(r.tokens for r in rows))
             for name, rows in groups.items()
         ],
         shards=shards,
@@ -201,7 +201,7 @@ class TokenChange:
 
 
 @dataclass(frozen=True)
-class Difference:
+class VersionDifference:
     """What changed between two versions. `deleted` has a sentence for each whose files are gone:
     then only what the registry has is compared."""
 
@@ -214,13 +214,13 @@ class Difference:
     documents: DocumentChanges
     tokens: list[TokenChange]
 
-    def with_documents(self, moved: Moved | None) -> "Difference":
+    def with_documents(self, moved: Moved | None) -> "VersionDifference":
         """Return it with the documents that came and went."""
         known = {} if moved is None else vars(moved)
         return replace(self, documents=replace(self.documents, **known))
 
 
-def diff(registry: Registry, store: FileStore, before: str, after: str) -> Difference:
+def diff(registry: Registry, store: FileStore, before: str, after: str) -> VersionDifference:
     """Compare two versions; the cost follows the lineage files that differ."""
     answer = diff_settings(registry, store, before, after)
     if answer.deleted:
@@ -229,14 +229,16 @@ def diff(registry: Registry, store: FileStore, before: str, after: str) -> Diffe
         return answer.with_documents(diff_documents(old, new))
 
 
-def diff_settings(registry: Registry, store: FileStore, before: str, after: str) -> Difference:
+def diff_settings(
+    registry: Registry, store: FileStore, before: str, after: str
+) -> VersionDifference:
     """Compare what the registry knows of two versions, also of deleted ones: settings, shards and
     counts, not single documents."""
     old, new = registry.version(before), registry.version(after)
     old_shards = registry.version_shards(before)
     new_shards = registry.version_shards(after)
     deleted = [said for row in (old, new) if (said := deletion(registry, store, row)) is not None]
-    return Difference(
+    return VersionDifference(
         before=before,
         after=after,
         deleted=deleted,

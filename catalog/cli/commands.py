@@ -18,14 +18,14 @@ from catalog.db.rows import VersionRow
 from catalog.errors import CatalogError
 
 if TYPE_CHECKING:
-    from catalog.ask.documents import ClusterStory, Found, History
+    from catalog.ask.documents import ClusterStory, FoundRecords, History
     from catalog.ask.exposure import Exposure
-    from catalog.ask.raw import RawRecord
+    from catalog.ask.raw import FetchedRecord
     from catalog.ask.review import Judgements
     from catalog.ask.sql import QueryAnswer
     from catalog.ask.tokens import Padding, Traced
-    from catalog.ask.versions import Difference, Resolved
-    from catalog.copies import Copy
+    from catalog.ask.versions import Resolved, VersionDifference
+    from catalog.copies import CopyState
     from catalog.verify.version import Verified
 
 
@@ -123,7 +123,7 @@ def release(place: Place, version: str, override: str | None, by: str) -> Releas
 @main.command()
 @placed
 @answers
-def copies(place: Place) -> "Rows[Copy]":
+def copies(place: Place) -> "Rows[CopyState]":
     """List exports and other copies of documents.
 
     Exports, packs, pages, records and model weights that commands have written. Takedowns delete
@@ -203,7 +203,7 @@ def raw(
     stored: bool,
     capture: int,
     version: str | None,
-) -> "RawRecord":
+) -> "FetchedRecord":
     """Fetch a document's original record from its source.
 
     Writes a WARC record, a JSON line, a Parquet row as JSON, or a file. --json prints where it came
@@ -246,7 +246,7 @@ def find(
     text_file: IO[bytes] | None,
     limit: int,
     version: str | None,
-) -> "Found":
+) -> "FoundRecords":
     """Find documents by URL, host or text.
 
     Shows what happened to each.
@@ -319,7 +319,7 @@ def exposure(
 @click.argument("after")
 @placed
 @answers(view=views.show_diff)
-def diff(place: Place, before: str, after: str) -> "Difference":
+def diff(place: Place, before: str, after: str) -> "VersionDifference":
     """Compare two versions.
 
     Settings, shards, documents and tokens.

@@ -19,8 +19,8 @@ from catalog.figures import counted
 
 if TYPE_CHECKING:
     from catalog.takedown.book import Restored
-    from catalog.takedown.certificates import CheckedCopy, Proof
-    from catalog.takedown.import_file import Imported
+    from catalog.takedown.certificates import CheckedCopy, CheckedProof
+    from catalog.takedown.import_file import ImportedRequests
     from catalog.takedown.requests import Ran, Requested, ShownTakedown, Withdrawn
     from catalog.takedown.signing import Key
 
@@ -135,7 +135,7 @@ def _target(
 @click.option("--dry-run", is_flag=True, help="Only show what it would affect.")
 @placed
 @answers
-def import_(place: Place, file: Path, reason: str, dry_run: bool) -> "Imported":
+def import_(place: Place, file: Path, reason: str, dry_run: bool) -> "ImportedRequests":
     """File the requests in a .csv or .jsonl file.
 
     Columns: kind and value, or one of url, url_prefix, domain, doc_id, text_id, text_sha256;
@@ -208,7 +208,7 @@ def withdraw(place: Place, request_id: int) -> "Withdrawn":
 )
 @placed
 @answers(view=views.show_verified)
-def verify(place: Place, what: str, public_keys: tuple[Path, ...]) -> "Proof | CheckedCopy":
+def verify(place: Place, what: str, public_keys: tuple[Path, ...]) -> "CheckedProof | CheckedCopy":
     """Verify a takedown or a certificate file.
 
     With ID, re-checks its certificate, the store and all live versions. With FILE, a copy of a

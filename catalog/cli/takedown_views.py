@@ -9,7 +9,7 @@ from catalog.figures import counted
 from catalog.formats.sketches import NEAR_TEXT
 
 if TYPE_CHECKING:
-    from catalog.takedown.certificates import CheckedCopy, Proof
+    from catalog.takedown.certificates import CheckedCopy, CheckedProof
     from catalog.takedown.requests import Ran, Requested
 
 HOSTS_SHOWN = 20
@@ -136,7 +136,7 @@ def _show_impact(answer: "Requested") -> None:
         print_line(f"The first {len(answer.cluster_effects)}; of all clusters: {counts}.")
 
 
-def show_verified(answer: "Proof | CheckedCopy") -> None:
+def show_verified(answer: "CheckedProof | CheckedCopy") -> None:
     """`catalog takedown verify`"""
     from catalog.takedown.certificates import CheckedCopy
 
@@ -146,7 +146,7 @@ def show_verified(answer: "Proof | CheckedCopy") -> None:
         _show_proof(answer)
 
 
-def _show_proof(answer: "Proof") -> None:
+def _show_proof(answer: "CheckedProof") -> None:
     """The outcome of looking at a takedown's proof again."""
     print_line(
         f"takedown {answer.request}: checked "
@@ -208,7 +208,7 @@ def _show_proof(answer: "Proof") -> None:
         print_line("Verified." if answer.whole else "Verification failed.")
 
 
-def _show_signature(answer: "Proof") -> None:
+def _show_signature(answer: "CheckedProof") -> None:
     if answer.signed_by is None:
         print_line(
             "  It is not signed: digests detect damage, and changes by anyone who cannot write to both "

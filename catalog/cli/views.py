@@ -11,10 +11,10 @@ from catalog.figures import counted
 
 if TYPE_CHECKING:
     from catalog.ask.documents import History
-    from catalog.ask.raw import RawRecord
+    from catalog.ask.raw import FetchedRecord
     from catalog.ask.sql import QueryAnswer
     from catalog.ask.tokens import Padding, Traced
-    from catalog.ask.versions import Difference
+    from catalog.ask.versions import VersionDifference
 
 
 def show_query(answer: "QueryAnswer") -> None:
@@ -22,7 +22,7 @@ def show_query(answer: "QueryAnswer") -> None:
     print_table(answer.columns, answer.rows)
 
 
-def write_record(answer: "RawRecord") -> None:
+def write_record(answer: "FetchedRecord") -> None:
     """`catalog raw`: the record as it is, for a file or a pipe."""
     if answer.record is not None:
         sys.stdout.buffer.write(base64.b64decode(answer.record))
@@ -113,7 +113,7 @@ def show_trace(answer: "Traced | Padding") -> None:
         print_line(answer.note)
 
 
-def show_diff(answer: "Difference") -> None:
+def show_diff(answer: "VersionDifference") -> None:
     """`catalog diff`"""
     print_line(f"{answer.before} -> {answer.after}")
     for said in answer.deleted:

@@ -12,7 +12,7 @@ import yaml
 
 from catalog.answers import values_of
 from catalog.ask import documents
-from catalog.ask.documents import Found, History
+from catalog.ask.documents import FoundRecords, History
 from catalog.ask.exposure import Exposure
 from catalog.ask.raw import refuse_suppressed, takedowns_covering, withheld
 from catalog.ask.tokens import Padding, Traced, sample_tokens, trace
@@ -47,7 +47,7 @@ def kind_of(asked: str) -> str:
     return "text"
 
 
-def found(lineage: Lineage, kind: str, asked: str, inside: bool, limit: int) -> Found:
+def found(lineage: Lineage, kind: str, asked: str, inside: bool, limit: int) -> FoundRecords:
     """Return the documents that a question means; texts are searched inside only when asked."""
     if kind == "id":
         return documents.find_ids(lineage, asked, limit)

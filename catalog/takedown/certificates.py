@@ -69,7 +69,7 @@ def is_word_for_word(data: bytes, body: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class Proof:
+class CheckedProof:
     """A takedown's proof, looked at again; `whole` where nothing is wrong with it. `search` is None
     where nothing that could search is installed."""
 
@@ -125,7 +125,7 @@ def verify_takedown(
     trust: Trust | None = None,
     home: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
-) -> Proof:
+) -> CheckedProof:
     """Look at a takedown's proof again.
 
     Reads columns of ids, and where a searcher is installed every live text once.
@@ -157,7 +157,7 @@ def verify_takedown(
     kept = body["files"]["kept"]
     search = _search_again(registry, store, body, home, kept, tell)
     strange = [one for one in (search or {}).get("holding", ()) if not one["is_source"]]
-    return Proof(
+    return CheckedProof(
         request=request_id,
         certificate=mine[-1].path,
         documents_removed=len(doc_ids),

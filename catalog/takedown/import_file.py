@@ -61,7 +61,7 @@ class BadLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imported(Impact):
+class ImportedRequests(Impact):
     """What became of a file's lines, and what all of them together touch in the live versions.
     `bad_lines` lists the first that are bad."""
 
@@ -97,7 +97,7 @@ def import_takedowns(
     reason: str = "",
     dry_run: bool = False,
     batch_lines: int = BATCH_LINES,
-) -> Imported:
+) -> ImportedRequests:
     """File every good line of a .csv or .jsonl file; `reason` is for lines that give none."""
     read = _reader(path)
     sources = {source.name for source in registry.sources()}
@@ -134,7 +134,7 @@ def import_takedowns(
             _file(registry, store, matcher, batch, summary, dry_run, refuse)
         touched = impact(live)
         documents = live.query("SELECT count(*) AS n FROM gone")[0]["n"]
-    return Imported(
+    return ImportedRequests(
         file=path.name,
         dry_run=dry_run,
         lines=summary.bad + summary.filed + summary.already_there + summary.reopened,

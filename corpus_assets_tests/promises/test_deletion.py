@@ -15,7 +15,7 @@ from catalog.cli.commands import main as catalog_main
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore as CatalogStore
 from catalog.takedown import requests as takedown
-from catalog.takedown.certificates import Proof, verify_takedown
+from catalog.takedown.certificates import CheckedProof, verify_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
 from corpus_assets.takedown import run as runs
@@ -74,7 +74,7 @@ def _certificates(home: Home) -> list[dict[str, Any]]:
     return [json.loads((home.root / "store" / row.path).read_bytes()) for row in rows]
 
 
-def _verify(home: Home, number: int = 1) -> Proof:
+def _verify(home: Home, number: int = 1) -> CheckedProof:
     return verify_takedown(Registry(home.catalog_url), CatalogStore(home.store_url), number)
 
 

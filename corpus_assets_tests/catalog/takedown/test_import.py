@@ -12,7 +12,7 @@ from catalog.db.registry import Registry
 from catalog.errors import CatalogError
 from catalog.formats.store import FileStore
 from catalog.takedown import import_file as takedown_import
-from catalog.takedown.import_file import Imported, import_takedowns
+from catalog.takedown.import_file import ImportedRequests, import_takedowns
 from catalog.takedown.requests import request
 from catalog.takedown.target import domain_target, url_target
 from corpus_assets_tests.catalog.corpus import Corpus
@@ -20,7 +20,9 @@ from corpus_assets_tests.catalog.corpus import Corpus
 Bad = list[tuple[int, str]]
 
 
-def take(registry: Registry, store: FileStore, path: Path, **options: Any) -> tuple[Imported, Bad]:
+def take(
+    registry: Registry, store: FileStore, path: Path, **options: Any
+) -> tuple[ImportedRequests, Bad]:
     answer = import_takedowns(registry, store, path, **options)
     return answer, [(one.line, one.reason) for one in answer.bad_lines]
 
