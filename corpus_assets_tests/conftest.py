@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import functools
 import itertools
 import os
 import shutil
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import alembic.util
 import pytest
 from hypothesis import settings
 from sqlalchemy import create_engine, make_url
@@ -33,6 +35,15 @@ _numbers = itertools.count()
 settings.register_profile("compiles", deadline=None)  # the first call of a kernel compiles it
 settings.load_profile("compiles")
 
+COLLECTED = pytest.StashKey[list[str]]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Note the names of all tests, before some are deselected."""
+    config.stash[COLLECTED] = [item.nodeid for item in items]
+
+
 MEMORY = Path("/dev/shm")  # a file system in memory, on Linux
 ROOM = 4 << 30
 
@@ -47,8 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 _CONFIG = tempfile.TemporaryDirectory()
 os.environ["XDG_CONFIG_HOME"] = _CONFIG.name  # no signing key of the user's
-os.environ["CORPUS_FETCH_REQUESTS_PER_S"] = "1000"  # of servers of our own
-os.environ["CORPUS_FETCH_ATTEMPTS"] = "40"
+FROM_OWN_SERVERS = {"CORPUS_FETCH_REQUESTS_PER_S": "1000", "CORPUS_FETCH_ATTEMPTS": "40"}
+os.environ.update(FROM_OWN_SERVERS)
 
 
 @pytest.fixture(scope="session")
@@ -118,6 +129,23 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _made_once(tmp_path_factory, "demo", lambda folder: build_demo(folder, workers=2))
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _revisions_read_once() -> Iterator[None]:
+    """Alembic runs some hundred files of Dagster's for every new home: here once a process."""
+    run_file = alembic.util.load_python_file
+
+    @functools.cache
+    def once(folder: str, name: str) -> Any:
+        return run_file(folder, name)
+
+    def load(folder: str, name: str) -> Any:
+        return (once if Path(folder).name == "versions" else run_file)(folder, name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alembic.util, "load_python_file", load)
+        yield
+
+
 # The small corpus, built once through the command line; tests work on copies of it.
 
 VERSION = "small-1"
@@ -125,13 +153,14 @@ VERSION = "small-1"
 
 @dataclass(frozen=True)
 class Place:
-    """A copy of the small corpus and a home; `folder` holds both."""
+    """A corpus, by default a copy of the small one, and a home; `folder` holds both."""
 
     folder: Path
+    name: str = "small"
 
     @property
     def recipe(self) -> Path:
-        return self.folder / "corpus" / "small.yaml"
+        return self.folder / "corpus" / f"{self.name}.yaml"
 
     @property
     def home(self) -> Path:
@@ -171,7 +200,7 @@ def _own_environment(
     for name in list(os.environ):
         if name.startswith(("CORPUS_", "DAGSTER_")) and name not in (
             *("CORPUS_MODELS", "CORPUS_SHARED_DATA", "CORPUS_GOLDEN_REFRESH"),
-            "CORPUS_CHAOS_SEED",
+            *("CORPUS_CHAOS_SEED", *FROM_OWN_SERVERS),
         ):
             monkeypatch.delenv(name)
 

@@ -143,13 +143,13 @@ def test_every_door_is_used_from_outside() -> None:
 
 def rooms() -> list[str]:
     """The packages of `corpus_assets` with a door, but for libraries and the command."""
-    return [
+    return sorted(
         name
         for name in doors()
         if name.count(".") == 1
         and name.startswith("corpus_assets.")
         and name not in (*LIBRARIES, "corpus_assets.cli")
-    ]
+    )
 
 
 def test_rooms_export_names_and_no_modules() -> None:

@@ -1,11 +1,14 @@
 """P5: a threshold or a weight recomputes no text; `corpus plan` says so before anything runs."""
 
+import contextlib
+import io
 import json
 from pathlib import Path
 
 import pytest
 
-from corpus_assets_tests.demo_build import VERSION, hashes, run_corpus
+from corpus_assets.cli.main import main
+from corpus_assets_tests.demo_build import VERSION, hashes
 from corpus_assets_tests.homes import copy_home
 
 EVERYTHING = {
@@ -16,9 +19,17 @@ EVERYTHING = {
 }  # fmt: skip
 
 
+def _corpus(home: Path, command: str, *arguments: str) -> str:
+    """What a command about the demo prints. In this process: it shows what is computed, not what a
+    start costs."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main([command, "demo", "--home", str(home), *arguments]) == 0
+    return printed.getvalue()
+
+
 def _cached(home: Path, *changes: str) -> set[str]:
     settings = [word for change in changes for word in ("--set", change)]
-    plan = json.loads(run_corpus(home, "plan", "demo", "--json", *settings).stdout)
+    plan = json.loads(_corpus(home, "plan", "--json", *settings))
     return {asset for asset, line in plan.items() if line["state"] == "cached"}
 
 
@@ -62,7 +73,8 @@ def test_a_new_mix_writes_a_manifest_and_shares_every_shard(
     home = tmp_path / "home"
     copy_home(demo_home, home)
     before = hashes(home / "store" / "artifacts")
-    run_corpus(home, "build", "demo", "--version", "mix-2", "--set", "mixture.domains.code=0.3")
+    change = ("--set", "mixture.domains.code=0.3")
+    _corpus(home, "build", "--version", "mix-2", "--workers", "1", *change)
     assert hashes(home / "store" / "artifacts") == before
     old, new = (
         json.loads((home / "store" / "versions" / name / "manifest.json").read_bytes())
@@ -80,14 +92,7 @@ def test_a_change_that_selects_the_same_documents_finds_all_later_stages_again(
     home = tmp_path / "home"
     copy_home(demo_home, home)
     before = set(hashes(home / "store" / "artifacts"))
-    run_corpus(
-        home,
-        "build",
-        "demo",
-        "--version",
-        "same-2",
-        "--set",
-        "selection.rules.word_count.max=99999",
-    )
+    change = ("--set", "selection.rules.word_count.max=99999")
+    _corpus(home, "build", "--version", "same-2", "--workers", "1", *change)
     added = {path.split("/")[0] for path in set(hashes(home / "store" / "artifacts")) - before}
     assert added == {"selection"}

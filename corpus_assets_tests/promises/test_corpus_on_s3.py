@@ -50,7 +50,7 @@ def built(
     s3_server: S3Server, small_build: Place, tmp_path_factory: pytest.TempPathFactory
 ) -> Built:
     folder = tmp_path_factory.mktemp("corpus")
-    build = ["build", str(small_build.recipe), "--version", VERSION, "--workers", "2"]
+    build = ["build", str(small_build.recipe), "--version", VERSION, "--workers", "1"]
     with pytest.MonkeyPatch.context() as patch:
         forget_environment(patch)
         for name, value in environment(s3_server.endpoint).items():

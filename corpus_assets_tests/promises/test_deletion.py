@@ -14,18 +14,29 @@ from click.testing import CliRunner
 from catalog.cli.commands import main as catalog_main
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore as CatalogStore
+from catalog.formats.urls import url_key
 from catalog.takedown import requests as takedown
 from catalog.takedown.certificates import CheckedProof, verify_takedown
 from catalog.takedown.target import url_target
+from corpus_assets.build import build
 from corpus_assets.core.home import Home
+from corpus_assets.session import open_session
 from corpus_assets.takedown import run as runs
 from corpus_assets.takedown.run import run_pending
-from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.homes import copy_home
+from corpus_assets_tests.small_corpus import prose, sentence
+from corpus_assets_tests.tiny_corpus import HOST, make_tiny_corpus
 
-PAGE = "http://site-3.example.org/article"
+PAGE = f"https://{HOST}/page-3"
 NEAR = "http://near.example.net/copy"  # the longer one, which is kept for both
 NOWHERE = "http://nowhere.example.org/"
+VERSION = "small-1"
+ORIGINAL = prose("first", 1, sentences=24)
+TEXTS = {
+    "http://near.example.net/original": ORIGINAL,
+    NEAR: f"{ORIGINAL.replace('spring', 'early spring', 1)} {sentence('one more')}",
+}
+CLUSTERS = {"clusters": {"keep": "longest", "min_similarity": 0.7}}
 
 
 @pytest.fixture(autouse=True)
@@ -35,10 +46,14 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def published(small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home whose takedown run died when the new version was published and nothing deleted."""
-    home = Home.resolve(str(tmp_path_factory.mktemp("deletion") / "home"))
-    copy_home(small_build.home, home.root)
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of few files, whose takedown run died when the new version was published and nothing
+    deleted."""
+    folder = tmp_path_factory.mktemp("deletion")
+    home = Home.resolve(str(folder / "home"))
+    recipe = make_tiny_corpus(folder, others=TEXTS, vocab_size=640)
+    with open_session(str(recipe), home, overrides=CLUSTERS) as session:
+        build(session, VERSION)
     registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
     for url in (PAGE, NEAR, NOWHERE):
         takedown.request(registry, store, url_target(url, set()), "asked")
@@ -46,7 +61,7 @@ def published(small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> P
         patch.setattr(runs, "load_removed", _die)
         with pytest.raises(KeyboardInterrupt):
             run_pending(home)
-    assert registry.version("small-1").status == "revoked"
+    assert registry.version(VERSION).status == "revoked"
     return home.root
 
 
@@ -93,7 +108,7 @@ def _immovable(path: Path) -> Iterator[None]:
 
 def test_a_file_that_cannot_be_deleted_is_named_and_the_request_stays_open(home: Home) -> None:
     registry = Registry(home.catalog_url)
-    name = "versions/small-1/report.html"
+    name = f"versions/{VERSION}/report.html"
     with _immovable(home.root / "store" / name):
         done = CliRunner().invoke(catalog_main, ["takedown", "run", "--home", str(home.root)])
         assert done.exit_code == 1, done.output
@@ -102,7 +117,7 @@ def test_a_file_that_cannot_be_deleted_is_named_and_the_request_stays_open(home:
         first, *_ = _certificates(home)
         assert first["files"]["outcome"] == "left"
         assert first["files"]["left"] == [name]
-        assert "versions/small-1/manifest.json" in first["files"]["deleted"]
+        assert f"versions/{VERSION}/manifest.json" in first["files"]["deleted"]
         assert [row.id for row in registry.takedowns("failed")] == [1, 2, 3]
         proof = _verify(home)
         assert not proof.whole
@@ -124,7 +139,7 @@ def test_a_foreign_file_that_holds_the_text_is_named_and_keeps_its_request_open(
 ) -> None:
     parts = (home.root / "store" / "artifacts" / "documents").glob("*/documents.parquet")
     rows = [row for part in parts for row in pq.read_table(part).to_pylist()]
-    (text,) = {row["text"] for row in rows if row["host"] == "site-3.example.org"}
+    (text,) = {row["text"] for row in rows if row["url_key"] == url_key(PAGE)}
     (home.root / "notes.txt").write_text(text)
     done = CliRunner().invoke(catalog_main, ["takedown", "run", "--home", str(home.root)])
     assert done.exit_code == 1
@@ -152,7 +167,9 @@ def test_a_deleted_file_that_is_there_again_breaks_the_proof(undisturbed: Home) 
     assert proof.files_left == [path]
 
 
-@pytest.mark.parametrize("step", ["collect", "search_live", "write_certificates", "forget_removed"])
+@pytest.mark.parametrize(
+    "step", ["collect_garbage", "search_live", "write_certificates", "forget_removed"]
+)
 def test_a_run_that_dies_at_any_step_after_publishing_can_be_repeated(
     home: Home, undisturbed: Home, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

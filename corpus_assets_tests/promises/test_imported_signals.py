@@ -1,5 +1,7 @@
 """Annotations of others in a build, and P4 over them: rows go with the page they speak of."""
 
+import contextlib
+import io
 import json
 import shutil
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from corpus_assets.session import open_session
 from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.cli.test_commands import said
 from corpus_assets_tests.demo_build import version_files
+from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.promises.test_kept_files import AFTER, BASE, URL, _build, _read_all_again
 from corpus_assets_tests.registry_states import add_orders
 from corpus_assets_tests.small_corpus import RECIPE, make_small_corpus
@@ -51,39 +54,48 @@ def annotations(folder: Path) -> Path:
     return path
 
 
-def bring_in(capsys: Captured, file: Path, home: Path) -> dict[str, Any]:
+def bring_in(file: Path, home: Path) -> dict[str, Any]:
     command = ("signals", "import", str(file), "--name", "released", "--columns", COLUMNS)
-    made: dict[str, Any] = json.loads(said(capsys, *command, "--home", str(home), "--json"))
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main([*command, "--home", str(home), "--json"]) == 0
+    made: dict[str, Any] = json.loads(printed.getvalue())
     return made
 
 
 @pytest.fixture
-def place(tmp_path: Path, capsys: Captured) -> Path:
+def place(built: Path, tmp_path: Path) -> Path:
+    """Copies of both homes."""
+    for name in ("home", "scratch"):
+        copy_home(built / name, tmp_path / name)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with a version, and one that never saw the page under the version's lock."""
-    make_small_corpus(tmp_path)
-    file = annotations(tmp_path)
-    family = bring_in(capsys, file, tmp_path / "home")["family"]
+    folder = tmp_path_factory.mktemp("imported")
+    make_small_corpus(folder)
+    file = annotations(folder)
+    family = bring_in(file, folder / "home")["family"]
     recipe = yaml.safe_load(RECIPE)
     recipe["signals"]["families"].append(family)
     recipe["selection"]["rules"].append(
         {"name": "topic", "signal": "topic", "in": ["law"],
          "where": {"signal": "audience.score", "min": 5}}
     )  # fmt: skip
-    (tmp_path / "small.yaml").write_text(yaml.safe_dump(recipe))
-    with open_session(
-        str(tmp_path / "small.yaml"), Home.resolve(str(tmp_path / "home"))
-    ) as session:
+    (folder / "small.yaml").write_text(yaml.safe_dump(recipe))
+    with open_session(str(folder / "small.yaml"), Home.resolve(str(folder / "home"))) as session:
         _build(session, BASE)
-    scratch = Home.resolve(str(tmp_path / "scratch"))
+    scratch = Home.resolve(str(folder / "scratch"))
     registry = Registry(scratch.catalog_url)
     registry.upgrade()
     add_orders(registry, [SuppressionRow("url_key", url_key(URL))])
-    again = bring_in(capsys, file, scratch.root)
+    again = bring_in(file, scratch.root)
     assert (again["family"], again["removed"]) == (family, 1), "named as it was, without the page"
-    lock = tmp_path / "home/store/versions" / BASE / "lock.json"
-    with open_session(str(tmp_path / "small.yaml"), scratch, lock=str(lock)) as session:
+    lock = folder / "home/store/versions" / BASE / "lock.json"
+    with open_session(str(folder / "small.yaml"), scratch, lock=str(lock)) as session:
         _build(session, AFTER)
-    return tmp_path
+    return folder
 
 
 def holds(home: Path, text: str) -> list[str]:
@@ -155,7 +167,7 @@ def test_the_command_says_what_to_write_into_a_recipe(tmp_path: Path, capsys: Ca
         "topic": "label",
         "audience": {"level": "label", "score": "number"},
     }
-    assert family["sha256"] == bring_in(capsys, file, tmp_path / "home")["sha256"]
+    assert family["sha256"] == bring_in(file, tmp_path / "home")["sha256"]
     wrong = [
         "signals",
         "import",

@@ -7,10 +7,13 @@ import subprocess
 import time
 from pathlib import Path
 
+from corpus_assets.cli.main import main
 from corpus_assets_tests.conftest import VERSION, Place
-from corpus_assets_tests.demo_build import corpus_command, environment, run_corpus, version_files
+from corpus_assets_tests.demo_build import corpus_command, environment, version_files
 
-MOMENTS = (0.0, 0.3, 0.7)  # shares of all results that are stored when it is killed
+KILLS = ((0.0, 2), (0.3, 1), (0.7, 1))
+"""Shares of all results that are stored when a build is killed, and how many workers it has."""
+
 RESULTS = "artifacts/*/*/result.json"
 
 
@@ -18,11 +21,12 @@ def test_a_build_killed_at_several_points_ends_with_the_same_version(
     small_build: Place, tmp_path: Path
 ) -> None:
     home = tmp_path / "killed"
-    build = ["build", str(small_build.recipe), "--version", VERSION, "--workers", "2"]
+    build = ["build", str(small_build.recipe), "--version", VERSION, "--workers"]
     in_all = _results(small_build.home)
-    for share in MOMENTS:
-        assert _build_and_kill(home, build, int(share * in_all)), "it ended before it was killed"
-    run_corpus(home, *build)
+    for share, workers in KILLS:
+        command = [*build, str(workers)]
+        assert _build_and_kill(home, command, int(share * in_all)), "it ended before it was killed"
+    assert main([*build, "1", "--home", str(home)]) == 0
     assert version_files(home, VERSION) == small_build.files()
     assert _every_result_has_its_files(home)
 

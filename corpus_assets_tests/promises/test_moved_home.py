@@ -13,9 +13,9 @@ from catalog.lineage.tables import Lineage
 from corpus_assets.cli.main import main as corpus
 from corpus_assets_tests.conftest import VERSION
 from corpus_assets_tests.homes import copy_home
-from corpus_assets_tests.small_corpus import make_small_corpus
+from corpus_assets_tests.tiny_corpus import HOST, make_tiny_corpus
 
-URL = "http://site-3.example.org/article"
+URL = f"https://{HOST}/page-3"
 Moved = Callable[[Path, Path], None]
 
 
@@ -23,11 +23,9 @@ Moved = Callable[[Path, Path], None]
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with its sources inside it; tests work on copies."""
     home = tmp_path_factory.mktemp("built") / "home"
-    make_small_corpus(home / "corpus")
-    recipe = str(home / "corpus" / "small.yaml")
-    assert (
-        corpus(["build", recipe, "--home", str(home), "--version", VERSION, "--workers", "1"]) == 0
-    )
+    recipe = make_tiny_corpus(home / "corpus", vocab_size=640)
+    options = ["--home", str(home), "--version", VERSION, "--workers", "1"]
+    assert corpus(["build", str(recipe), *options]) == 0
     return home
 
 
@@ -70,8 +68,7 @@ def test_a_second_copy_of_a_source_is_known_by_its_content(
     """Nobody is told to delete a file that a snapshot pins, whatever it is called."""
     home = tmp_path / "home"
     copy_home(built, home)
-    for number, path in enumerate(sorted((home / "corpus").rglob("*.warc.gz"))):
-        shutil.copy(path, home / f"backup-{number}")
+    shutil.copy(home / "corpus" / "pages.jsonl", home / "backup")
     at = ["--home", str(home)]
     assert run(catalog, ["takedown", "request", "--url", URL, "--reason", "asked", *at]) == 0
     assert run(catalog, ["takedown", "run", *at]) == 0
@@ -84,7 +81,7 @@ def test_a_build_in_a_moved_home_reads_no_source_again(
 ) -> None:
     new = tmp_path / "new"
     copy_home(built, new)
-    recipe = str(new / "corpus" / "small.yaml")
+    recipe = str(new / "corpus" / "tiny.yaml")
     assert corpus(["plan", recipe, "--home", str(new)]) == 0
     assert "compute " not in capfd.readouterr().out
 

@@ -1,6 +1,6 @@
 """What was removed stays out, whatever happens to the catalog: the order book in the store tells.
 
-A small home after one takedown; each test loses or alters something else of it.
+A home of few files after one takedown; each test loses or alters something else of it.
 """
 
 import json
@@ -28,28 +28,40 @@ from corpus_assets.versions import publish
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.homes import copy_home
 from corpus_assets_tests.registry_states import revoke
+from corpus_assets_tests.tiny_corpus import HOST, make_tiny_corpus
 
-PAGE = "http://site-2.example.org/article"
+PAGE = f"https://{HOST}/page-2"
 
 
 @pytest.fixture(scope="module")
-def after_takedown(small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("book")
-    shutil.copytree(small_build.folder / "corpus", folder / "corpus")
-    copy_home(small_build.home, folder / "home")
-    home = Home.resolve(str(folder / "home"))
+def before(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A home with one version. Nobody may change it."""
+    built = Place(tmp_path_factory.mktemp("before"), "tiny")
+    make_tiny_corpus(built.folder / "corpus", vocab_size=640)
+    assert built.build() == 0
+    return built
+
+
+def copied(place: Place, folder: Path) -> Place:
+    shutil.copytree(place.folder / "corpus", folder / "corpus")
+    copy_home(place.home, folder / "home")
+    return Place(folder, place.name)
+
+
+@pytest.fixture(scope="module")
+def after(before: Place, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    place = copied(before, tmp_path_factory.mktemp("book"))
+    home = Home.resolve(str(place.home))
     registry, store = Registry(home.catalog_url), FileStore(home.store_url)
     takedown.request(registry, store, url_target(PAGE, set()), "asked")
     run_pending(home)
-    return folder
+    return place
 
 
 @pytest.fixture
-def removed(after_takedown: Path, tmp_path: Path) -> Place:
+def removed(after: Place, tmp_path: Path) -> Place:
     """A home from which one page was taken down."""
-    shutil.copytree(after_takedown / "corpus", tmp_path / "corpus")
-    copy_home(after_takedown / "home", tmp_path / "home")
-    return Place(tmp_path)
+    return copied(after, tmp_path)
 
 
 def _catalog(place: Place, *arguments: str) -> Result:
@@ -100,11 +112,11 @@ def test_a_lost_catalog_brings_no_removed_document_back(
 
 
 def test_an_older_catalog_is_brought_up_to_what_was_removed_since(
-    removed: Place, small_build: Place, capsys: pytest.CaptureFixture[str]
+    removed: Place, before: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _lose(removed)
     with (
-        closing(sqlite3.connect(small_build.home / "catalog.db")) as older,
+        closing(sqlite3.connect(before.home / "catalog.db")) as older,
         closing(sqlite3.connect(removed.home / "catalog.db")) as here,
     ):
         older.backup(here)
@@ -146,8 +158,9 @@ def test_a_proof_without_a_live_version_says_that_nothing_could_be_searched(
 
 
 def test_a_run_killed_before_the_store_had_its_entry_is_completed_by_the_next_command(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    before: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    place = copied(before, tmp_path)
     home = Home.resolve(str(place.home))
     registry, store = Registry(home.catalog_url), FileStore(home.store_url)
     takedown.request(registry, store, url_target(PAGE, set()), "asked")
@@ -248,7 +261,7 @@ def test_no_command_starts_while_rows_of_standing_orders_are_missing(
     export = ["export", "small-1.td1", "--format", "megatron", "--out", str(out / "export")]
     assert main([*export, "--home", str(removed.home)]) == 0
     _sql(removed, *FORGET)
-    before = {path for path in removed.folder.rglob("*") if "dagster" not in str(path)}
+    known = {path for path in removed.folder.rglob("*") if "dagster" not in str(path)}
     where = {"recipe": removed.recipe, "out": out, "export": out / "export"}
     for command, arguments in REFUSING.items():
         given = [each.format(**where) for each in arguments]
@@ -262,5 +275,5 @@ def test_no_command_starts_while_rows_of_standing_orders_are_missing(
             told = capsys.readouterr().err
         assert code != 0, (command, told)
         assert "disagree with the order book" in told, (command, told)
-    after = {path for path in removed.folder.rglob("*") if "dagster" not in str(path)}
-    assert {p for p in after - before if not p.name.startswith("catalog.db")} == set()
+    now = {path for path in removed.folder.rglob("*") if "dagster" not in str(path)}
+    assert {p for p in now - known if not p.name.startswith("catalog.db")} == set()

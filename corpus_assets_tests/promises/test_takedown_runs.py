@@ -1,4 +1,7 @@
-"""Takedowns carried out through the command line: killed, doubled, repeated."""
+"""Takedowns carried out through the command line: killed, doubled, repeated.
+
+Those that run beside another, or are killed, are processes of their own; the rest is not.
+"""
 
 import json
 import os
@@ -12,33 +15,30 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
+from catalog.cli.commands import main as catalog_main
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore
 from catalog.formats.urls import url_key
 from catalog.takedown.certificates import verify_takedown
+from corpus_assets.cli.main import main
 from corpus_assets_tests.conftest import Place
-from corpus_assets_tests.demo_build import corpus_command, environment, version_files
+from corpus_assets_tests.demo_build import environment, version_files
 from corpus_assets_tests.homes import copy_home
 
 URL = "http://site-3.example.org/article"
 
 
-def _catalog(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "catalog", *arguments]
-
-
-def _run(home: Path, *command: str) -> str:
-    done = subprocess.run(
-        list(command), env=environment(home), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+def _catalog(home: Path, *arguments: str, code: int = 0) -> str:
+    done = CliRunner().invoke(catalog_main, [*arguments, "--home", str(home)])
+    assert done.exit_code == code, done.output
     return done.stdout
 
 
 def _start(home: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        _catalog("takedown", "run"),
+        [sys.executable, "-m", "catalog", "takedown", "run"],
         env=environment(home),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -51,7 +51,7 @@ def _start(home: Path) -> "subprocess.Popen[str]":
 def built(small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the small corpus, and a takedown of one page filed and pending."""
     home = _copy(small_build.home, tmp_path_factory.mktemp("takedown"))
-    _run(home, *_catalog("takedown", "request", "--url", URL, "--reason", "asked"))
+    _catalog(home, "takedown", "request", "--url", URL, "--reason", "asked")
     return home
 
 
@@ -59,7 +59,7 @@ def built(small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def afterwards(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The home after an undisturbed run."""
     home = _copy(built, tmp_path_factory.mktemp("undisturbed"))
-    _run(home, *_catalog("takedown", "run"))
+    _catalog(home, "takedown", "run")
     return home
 
 
@@ -100,7 +100,7 @@ def test_a_run_killed_at_several_moments_ends_like_an_undisturbed_one(
             killed += 1
         process.communicate()
     assert killed, "the run ended before it could be killed; shorten the moments"
-    _run(home, *_catalog("takedown", "run"))
+    _catalog(home, "takedown", "run")
     assert version_files(home, "small-1.td1") == undisturbed
     assert [row.status for row in _requests(home)] == ["done"]
     assert len(Registry(f"sqlite:///{home}/catalog.db").certificates()) == 1
@@ -139,8 +139,8 @@ def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
     page = (home / "store" / "certificates" / "00000001.html").read_text()
     phrases = [" ".join(text.split()[i : i + 4]) for i in range(0, 60, 4)]
     assert not [p for p in phrases if p in page or p in json.dumps(certificate)]
-    _run(home, *_catalog("verify", "small-1.td1"))
-    proof = json.loads(_run(home, *_catalog("takedown", "verify", "1", "--json")))
+    _catalog(home, "verify", "small-1.td1")
+    proof = json.loads(_catalog(home, "takedown", "verify", "1", "--json"))
     assert proof["whole"]
     assert proof["copies_under_other_addresses"] == 1
     searcher = EntryPoint("corpus_assets", "corpus_assets.takedown.residue:search_again", "x")
@@ -153,11 +153,8 @@ def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
     assert verify_takedown(*place, 1).search is None
     path = home / "store" / "certificates" / "00000001.json"
     path.write_bytes(path.read_bytes().replace(b"asked", b"liked"))
-    altered = subprocess.run(
-        _catalog("takedown", "verify", "1"), env=environment(home), capture_output=True, text=True
-    )
-    assert altered.returncode == 1
-    assert "altered since it was written" in altered.stdout
+    altered = _catalog(home, "takedown", "verify", "1", code=1)
+    assert "altered since it was written" in altered
 
 
 def test_a_later_build_of_the_recipe_keeps_the_document_out(
@@ -165,8 +162,6 @@ def test_a_later_build_of_the_recipe_keeps_the_document_out(
 ) -> None:
     home = _copy(afterwards, tmp_path)
     build = ["build", str(small_build.recipe), "--version", "small-2", "--workers", "1"]
-    _run(home, *corpus_command(*build))
-    found = json.loads(
-        _run(home, *_catalog("find", "--url", URL, "--version", "small-2", "--json"))
-    )
+    assert main([*build, "--home", str(home)]) == 0
+    found = json.loads(_catalog(home, "find", "--url", URL, "--version", "small-2", "--json"))
     assert {match["fate"] for match in found["matches"]} == {"dropped by documents: suppressed"}

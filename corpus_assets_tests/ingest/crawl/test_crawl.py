@@ -87,7 +87,6 @@ def test_a_local_copy_of_the_crawl_gives_the_same_documents(
     assert all(len(file["sha256"]) == 64 for file in place.pinned())
 
 
-@pytest.mark.slow
 def test_a_changed_file_is_refused_and_the_finished_parts_are_kept(
     server: CrawlServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,7 +110,6 @@ def caching(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("caching")
-@pytest.mark.slow
 def test_files_are_kept_in_the_home_where_the_environment_says_so(
     clean: Place, server: CrawlServer, tmp_path: Path
 ) -> None:
@@ -163,7 +161,6 @@ def test_a_listed_crawl_without_its_files_does_not_hide_the_others(
     assert not server.requests("CC-MAIN-2023-50"), "no more is asked for than is shown"
 
 
-@pytest.mark.slow
 def test_added_snapshots_are_part_of_the_recipe_from_then_on(
     server: CrawlServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

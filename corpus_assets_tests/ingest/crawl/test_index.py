@@ -83,7 +83,6 @@ def test_records_that_are_ruled_out_are_never_asked_for(
     assert told["detail"] == "eng"
 
 
-@pytest.mark.slow
 def test_truncated_pages_are_left_out_where_the_recipe_says_so(
     server: CrawlServer, full: Place, tmp_path: Path
 ) -> None:
@@ -93,7 +92,6 @@ def test_truncated_pages_are_left_out_where_the_recipe_says_so(
     assert len(place.rows("records")) == len(full.rows("records"))
 
 
-@pytest.mark.slow
 def test_an_index_in_a_folder_serves_as_well(
     server: CrawlServer, full: Place, tmp_path: Path
 ) -> None:

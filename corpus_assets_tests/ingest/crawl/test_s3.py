@@ -71,7 +71,6 @@ def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[CrawlServer]:
         yield server
 
 
-@pytest.mark.slow
 def test_a_crawl_on_s3_gives_the_same_artifacts_as_over_https(
     bucket: str, over_http: Place, tmp_path: Path
 ) -> None:
