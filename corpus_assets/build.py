@@ -71,7 +71,7 @@ class Record(Protocol):
     def published(self, version: Version) -> None:
         """Record a version that is published."""
 
-    def gated(self, version: Version, told: str) -> None:
+    def gated(self, version: Version, message: str) -> None:
         """Record whether a version was released, and why."""
 
 
@@ -126,7 +126,7 @@ class InProcess:
     def published(self, version: Version) -> None:
         return
 
-    def gated(self, version: Version, told: str) -> None:
+    def gated(self, version: Version, message: str) -> None:
         return
 
 
@@ -199,8 +199,8 @@ class Build:
         session = self.session
         pin_sources(session, record)
         kernels = kernels_line(cache_folder("corpus_assets"))
-        told = (*session.pipeline.recipe.caveats(), *session.taken_over.lines(), kernels)
-        for line in filter(None, told):
+        notes = (*session.pipeline.recipe.caveats(), *session.taken_over.lines(), kernels)
+        for line in filter(None, notes):
             session.progress.log(line)
         self._is_pinned = True
 
@@ -284,10 +284,10 @@ def side_by_side(builds: Sequence[Build]) -> list[Step]:
 
 
 def _release(session: Session, version: Version, record: Record) -> None:
-    """Release a version whose gates have passed, and tell what became of it."""
-    told = release_if_passed(session.registry, version.name, session.replaces)
-    record.gated(version, told)
-    session.progress.log(told)
+    """Release a version whose gates have passed, and log the outcome."""
+    message = release_if_passed(session.registry, version.name, session.replaces)
+    record.gated(version, message)
+    session.progress.log(message)
 
 
 def _snapshots(pipeline: Pipeline, asset: str) -> Sequence[str | None]:

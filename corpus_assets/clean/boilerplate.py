@@ -12,7 +12,7 @@ never goes, nor does a document: where too little would be left, it stays as it 
 In both, what stands in a list, in code or in a table stays (`clean.kernels.line_kinds`), and no line
 loses its last copy: one document keeps it, the one that was fetched first, of those the one with
 the fewest such lines (a list repeats many articles, an article itself). Its copies in its cluster
-may keep the line too: one of them stands for it when it is taken down (ADR 57).
+may keep the line too: one of them replaces it when it is taken down (ADR 57).
 
 1. `line_keys`: the keys of each document's lines. The only pass that reads text; it does not look
    at the selection, so that another threshold does not run it again.

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from corpus_assets.clean.boilerplate import Boilerplate, PinnedLine, pinned_lines
-from corpus_assets.clean.cut_lines import LineFates, line_fates, outside_of_protected
+from corpus_assets.clean.cut_lines import LineOutcomes, line_outcomes, outside_of_protected
 from corpus_assets.clean.edits import (
     Edit,
     Stretch,
@@ -116,7 +116,7 @@ def clean_documents(
     found = personal_data(batch, domains, languages.to_pylist(), settings.scrub, recognizers)
     chars = count_chars(extracted.data, extracted.offsets).tolist() if steps else []
     results = [UNCHANGED] * len(batch)
-    fates: dict[int, LineFates] = {}
+    outcomes: dict[int, LineOutcomes] = {}
     for row in sorted({*lines, *found, *(r for r, one in enumerate(left) if one is not None),
                        *(r for r, one in enumerate(cuts) if one)}):  # fmt: skip
         going = cuts[row] if cuts else {}
@@ -139,7 +139,7 @@ def clean_documents(
             cleaned = clean(text, (), found.get(row, ()), settings.scrub, domains[row], own)
         results[row] = cleaned
         if pinned or going.get(REPEATED_SPAN):
-            fates[row] = line_fates(text, pinned, cleaned.edits)
+            outcomes[row] = line_outcomes(text, pinned, cleaned.edits)
         if item is not None:
             cleaned.edits = edits_of_extracted(chars[row], item.kept, cleaned.edits)
     lengths = stripped(batch.data, batch.offsets).tolist()
@@ -154,8 +154,8 @@ def clean_documents(
         for one, reason, length in zip(results, reasons, lengths, strict=True)
     ]
     left_rows = [row for row, reason in enumerate(reasons) if reason is None]
-    told = LineFates.table([fates.get(row) for row in left_rows])
-    return _table(documents, tiers, languages, batch, results, reasons), reasons, details, told
+    cut_lines = LineOutcomes.table([outcomes.get(row) for row in left_rows])
+    return _table(documents, tiers, languages, batch, results, reasons), reasons, details, cut_lines
 
 
 def going_lines(pinned: Sequence[PinnedLine]) -> list[Stretch]:

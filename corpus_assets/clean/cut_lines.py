@@ -30,7 +30,7 @@ CUT_LINES = pa.schema(
 """Row-aligned with FINAL_TEXT."""
 
 
-class LineFates(NamedTuple):
+class LineOutcomes(NamedTuple):
     """A row of CUT_LINES."""
 
     cut: list[int]
@@ -38,15 +38,15 @@ class LineFates(NamedTuple):
     lines: list[int]
 
     @staticmethod
-    def table(rows: Sequence["LineFates | None"]) -> pa.Table:
+    def table(rows: Sequence["LineOutcomes | None"]) -> pa.Table:
         """Return schema CUT_LINES; None where a document has nothing that is repeated."""
-        none = LineFates([], [], [0] * len(KINDS))
+        none = LineOutcomes([], [], [0] * len(KINDS))
         columns = zip(*(row or none for row in rows), strict=True) if rows else [[]] * 3
         arrays = [pa.array(list(c), t) for c, t in zip(columns, CUT_LINES.types, strict=True)]
         return pa.table(arrays, schema=CUT_LINES)
 
 
-def line_fates(text: str, pinned: Sequence[PinnedLine], edits: Sequence[Edit]) -> LineFates:
+def line_outcomes(text: str, pinned: Sequence[PinnedLine], edits: Sequence[Edit]) -> LineOutcomes:
     """Return what became of the lines of a text. `pinned` are those that the calibration names."""
     gone = union([(edit.start, edit.end) for edit in edits if not edit.replacement])
     starts = [start for start, _ in gone]
@@ -64,7 +64,7 @@ def line_fates(text: str, pinned: Sequence[PinnedLine], edits: Sequence[Edit]) -
         for kind, stretch in _kinds_of(text):
             if _is_gone(text, stretch, passages, starts):
                 lines[kind] += 1
-    return LineFates(sorted(set(cut)), sorted(set(kept)), lines)
+    return LineOutcomes(sorted(set(cut)), sorted(set(kept)), lines)
 
 
 def outside_of_protected(text: str, stretches: Sequence[Stretch]) -> list[Stretch]:

@@ -14,17 +14,17 @@ import pyarrow as pa
 
 from corpus_assets.clean import boilerplate as lines
 from corpus_assets.clean.clean_text import rewritten
-from corpus_assets.clean.fates import (
-    FATE_FILES,
-    KEPT_KEYS,
-    cluster_keepers,
-    drops_before_cleaning,
-    fate_inputs,
-    step_settings,
-    text_steps,
-)
 from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.settings import BoilerplateSettings
+from corpus_assets.clean.upstream import (
+    KEPT_KEYS,
+    UPSTREAM_FILES,
+    cluster_keepers,
+    drops_before_cleaning,
+    step_settings,
+    text_steps,
+    upstream_inputs,
+)
 from corpus_assets.core import files
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.lazy_sequence import LazySequence
@@ -70,10 +70,10 @@ def _line_inputs(pipeline: CleanPlanner, snapshot: str) -> Sequence[dict[str, Ou
     if not _is_asked(pipeline, snapshot):
         return []
     return LazySequence(
-        lambda _, documents, keys, fates: {"documents": documents, "line_keys": keys} | fates,
+        lambda _, documents, keys, upstream: {"documents": documents, "line_keys": keys} | upstream,
         pipeline.parts(files.DOCUMENTS, snapshot),
         pipeline.parts(files.LINE_KEYS, snapshot),
-        fate_inputs(pipeline, snapshot),
+        upstream_inputs(pipeline, snapshot),
     )
 
 
@@ -164,7 +164,7 @@ LINE_COUNTS = Stage(
     Scope.PART,
     plan_line_counts,
     run_line_counts,
-    reads=(files.LINE_KEYS, *FATE_FILES),
+    reads=(files.LINE_KEYS, *UPSTREAM_FILES),
     writes=(files.LINE_COUNTS, files.BUCKET_COUNTS),
 )
 
@@ -198,7 +198,7 @@ LINE_CANDIDATES = Stage(
     Scope.PART,
     plan_line_candidates,
     run_line_candidates,
-    reads=(files.LINE_KEYS, files.COMMON_LINES, *FATE_FILES),
+    reads=(files.LINE_KEYS, files.COMMON_LINES, *UPSTREAM_FILES),
     writes=(files.LINE_CANDIDATES,),
 )
 

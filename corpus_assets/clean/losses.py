@@ -128,8 +128,8 @@ def _where_keepers_are(
     asked = pa.array(sorted(set().union(*of_line)), DOC_ID)
     is_kept: dict[bytes, bool] = {}  # False: dropped by cleaning
     for part in pipeline.parts(files.DECISIONS, snapshot):
-        told = read_table(pipeline.store, part, ["doc_id", "stage", "kept"])
-        for row in told.filter(pc.is_in(told["doc_id"], asked)).to_pylist():
+        decisions = read_table(pipeline.store, part, ["doc_id", "stage", "kept"])
+        for row in decisions.filter(pc.is_in(decisions["doc_id"], asked)).to_pylist():
             if row["kept"] or row["stage"] == "clean_text":
                 is_kept[row["doc_id"]] = row["kept"]
     lost = sum(not ids or any(is_kept.get(one, False) for one in ids) for ids in of_line)
@@ -140,17 +140,17 @@ def _where_keepers_are(
 def cut_lines_message(found: CutLines) -> str:
     """Return a sentence about what was cut, and what is wrong with it."""
     shown = ", ".join(f"{n:,} {kind.replace('_', ' ')}" for kind, n in found.lines.items() if n)
-    told = f"cut lines by kind: {shown or 'none'}"
+    message = f"cut lines by kind: {shown or 'none'}"
     if found.lost:
-        told += (
+        message += (
             f"; different lines that no document has any more: {found.lost:,}: do not publish "
             "this, build with `clean_text.boilerplate: {domains: []}` and report it"
         )
     if found.dropped:
-        told += f"; lines that went with a keeper whose content drops it: {found.dropped:,}"
+        message += f"; lines that went with a keeper whose content drops it: {found.dropped:,}"
     if found.removed:
-        told += f"; lines that went with a keeper that was removed: {found.removed:,}"
-    return told
+        message += f"; lines that went with a keeper that was removed: {found.removed:,}"
+    return message
 
 
 def _items(lists: pa.ChunkedArray) -> "np.ndarray":  # type: ignore[type-arg]

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from corpus_assets.clean.clean_text import SENTENCE, Cuts, rewritten
-from corpus_assets.clean.fates import step_settings, text_steps
 from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.rewriting import BATCH_DOCUMENTS, places_in_extracted
+from corpus_assets.clean.upstream import step_settings, text_steps
 from corpus_assets.core import files
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.lazy_sequence import LazySequence

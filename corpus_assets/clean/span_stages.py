@@ -12,17 +12,17 @@ import pyarrow as pa
 from corpus_assets.clean import repeated_spans as spans
 from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import left_by_lines
-from corpus_assets.clean.fates import (
-    FATE_FILES,
-    KEPT_KEYS,
-    drops_before_cleaning,
-    fate_inputs,
-    step_settings,
-    text_steps,
-    with_texts,
-)
 from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.settings import BoilerplateSettings, RepeatedSpanSettings
+from corpus_assets.clean.upstream import (
+    KEPT_KEYS,
+    UPSTREAM_FILES,
+    drops_before_cleaning,
+    step_settings,
+    text_steps,
+    upstream_inputs,
+    with_texts,
+)
 from corpus_assets.core import files
 from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.shuffle import Rows, Shuffle, Tables
@@ -89,13 +89,12 @@ def _part_tasks(
     settings |= {"min_chars": pipeline.recipe.clean_text.min_chars}
     settings |= step_settings(pipeline) | verdict_settings(pipeline)
     shared = shared | {"boilerplate": pipeline.calibration(files.BOILERPLATE, snapshot)}
-    fates = fate_inputs(pipeline, snapshot)
     return LazySequence(
-        lambda i, documents, fate: stage.task(
-            settings, {"documents": documents} | shared | fate, label=part_label(snapshot, i)
+        lambda i, documents, upstream: stage.task(
+            settings, {"documents": documents} | shared | upstream, label=part_label(snapshot, i)
         ),
         pipeline.parts(files.DOCUMENTS, snapshot),
-        fates,
+        upstream_inputs(pipeline, snapshot),
     )
 
 
@@ -142,7 +141,7 @@ SPAN_PRINTS = Stage(
     Scope.PART,
     plan_span_prints,
     run_span_prints,
-    reads=(files.BOILERPLATE, *FATE_FILES),
+    reads=(files.BOILERPLATE, *UPSTREAM_FILES),
     writes=(files.SPAN_PRINTS,),
 )
 
@@ -163,7 +162,7 @@ SPAN_GRAMS = Stage(
     Scope.PART,
     plan_span_grams,
     run_span_grams,
-    reads=(files.BOILERPLATE, files.COMMON_PRINTS, *FATE_FILES),
+    reads=(files.BOILERPLATE, files.COMMON_PRINTS, *UPSTREAM_FILES),
     writes=(files.SPAN_GRAMS,),
 )
 

@@ -1,4 +1,4 @@
-"""The stage of cleaning: final text of the survivors, and the fate of every record."""
+"""The stage of cleaning: final text of the survivors, and the decision on every record."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,14 +22,6 @@ from corpus_assets.clean.clean_text import (
 )
 from corpus_assets.clean.cut_lines import CUT_LINES
 from corpus_assets.clean.edits import Stretch
-from corpus_assets.clean.fates import (
-    FATE_FILES,
-    drops_before_cleaning,
-    fate_inputs,
-    step_settings,
-    text_steps,
-    with_texts,
-)
 from corpus_assets.clean.losses import host_losses
 from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.repeated_spans import find_cuts
@@ -37,6 +29,14 @@ from corpus_assets.clean.rewriting import places_in_extracted
 from corpus_assets.clean.sentence_stage import scored_cuts, sentence_inputs
 from corpus_assets.clean.settings import CleanTextSettings
 from corpus_assets.clean.span_stages import span_inputs
+from corpus_assets.clean.upstream import (
+    UPSTREAM_FILES,
+    drops_before_cleaning,
+    step_settings,
+    text_steps,
+    upstream_inputs,
+    with_texts,
+)
 from corpus_assets.core import files, schemas
 from corpus_assets.core.decisions import Drop, part_decisions
 from corpus_assets.core.earlier import Earlier
@@ -106,16 +106,16 @@ def plan_clean_text(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
     lists, paths = hash_list_inputs(pipeline)
     settings |= recognizer_settings(pipeline)
     return LazySequence(
-        lambda i, records, documents, fate, sentences: CLEAN_TEXT.task(
+        lambda i, records, documents, upstream, sentences: CLEAN_TEXT.task(
             settings,
-            {"records": records, "documents": documents} | shared | fate | sentences,
+            {"records": records, "documents": documents} | shared | upstream | sentences,
             lists,
             paths,
             label=part_label(snapshot, i),
         ),
         pipeline.parts(files.RECORDS, snapshot),
         pipeline.parts(files.DOCUMENTS, snapshot),
-        fate_inputs(pipeline, snapshot),
+        upstream_inputs(pipeline, snapshot),
         sentence_inputs(pipeline, snapshot),
     )
 
@@ -158,10 +158,10 @@ def _write_final(
         return before.final()
     final, lines = before.final(), before.lines()
     if todo or before.earlier is None:
-        cleaned, fates = _clean(context, chosen, todo, drops, hits)
+        cleaned, cut_lines = _clean(context, chosen, todo, drops, hits)
         fresh = iter(range(final.num_rows, final.num_rows + cleaned.num_rows))
         final = pa.concat_tables([final, cleaned]) if final.num_rows else cleaned
-        lines = pa.concat_tables([lines, fates])
+        lines = pa.concat_tables([lines, cut_lines])
         known = [
             next(fresh) if (place := before.rows[row]) is None else place
             for row in left
@@ -192,7 +192,7 @@ def _clean(
     settings = context.settings(CleanTextSettings, "clean_text")
     lines, steps = Boilerplate.of(context.table("boilerplate")), text_steps(context)
     repeated = _repeated(context, table, lines, settings, steps)
-    cleaned, reasons, details, fates = clean_documents(
+    cleaned, reasons, details, cut_lines = clean_documents(
         table,
         chosen["tier"].take(rows),
         chosen["language"].take(rows),
@@ -209,7 +209,7 @@ def _clean(
     for row, reason, detail in zip(todo, reasons, details, strict=True):
         if reason is not None:
             drops[row] = Drop("clean_text", reason, detail)
-    return cleaned, fates
+    return cleaned, cut_lines
 
 
 def _labels(context: TaskContext, chosen: pa.Table, hits: PartVerdicts) -> list[str] | None:
@@ -287,7 +287,7 @@ def _summarise_final(context: TaskContext, final: pa.Table) -> None:
 
 
 def _repeat_summary(context: TaskContext, earlier: Earlier) -> None:
-    """What `_summarise_final` said of the same texts before."""
+    """Note again what `_summarise_final` noted of the same texts before."""
     for name in ("languages", "chars_by_group"):
         context.notes[name] = earlier.notes[name]
     for name, number in earlier.counts.items():
@@ -316,11 +316,11 @@ def _known_final_rows(context: TaskContext, chosen: pa.Table) -> EarlierTexts:
     places = pa.array(np.arange(len(were)), pa.int64())
     cleaned = pc.fill_null(pc.equal(decided["stage"].take(were), "clean_text"), False)
     dropped = places.filter(pc.and_(same, cleaned))
-    said = decided.select(["stage", "reason", "detail"]).take(were.take(dropped)).to_pylist()
+    reasons = decided.select(["stage", "reason", "detail"]).take(were.take(dropped)).to_pylist()
     return EarlierTexts(
         earlier,
         final_row.take(pc.if_else(same, were, None)).to_pylist(),
-        {row: Drop(**one) for row, one in zip(dropped.to_pylist(), said, strict=True)},
+        {row: Drop(**one) for row, one in zip(dropped.to_pylist(), reasons, strict=True)},
     )
 
 
@@ -359,7 +359,7 @@ CLEAN_TEXT = Stage(
         files.BOILERPLATE,
         files.REPEATED_SPANS,
         files.SENTENCE_SCORES,
-        *FATE_FILES,
+        *UPSTREAM_FILES,
     ),
     writes=(files.FINAL, files.DECISIONS, files.BENCHMARK_HITS, files.LOSSES, files.CUT_LINES),
     drops=(TOO_SHORT, FEW_SENTENCES, LISTED, TOO_MUCH, drop_reason("*")),

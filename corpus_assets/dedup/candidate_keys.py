@@ -79,7 +79,7 @@ def _id_keys(column: pa.ChunkedArray) -> Keys:
 
 
 def _url_keys(column: pa.ChunkedArray) -> tuple[Keys, Rows]:
-    """BLAKE2b, so that nobody can write addresses that crowd one range."""
+    """BLAKE2b, so that no one can craft addresses that crowd one range."""
     rows = np.flatnonzero(pc.fill_null(pc.not_equal(column, ""), False).to_numpy())
     urls = column.take(pa.array(rows)).to_pylist()
     raw = b"".join(hashlib.blake2b(url.encode(), digest_size=8).digest() for url in urls)

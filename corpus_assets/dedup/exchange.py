@@ -191,8 +191,8 @@ def connect(pairs: Iterable[Pairs], firsts: Sequence[int]) -> Iterator[tuple[int
             root_of[seen] = root
             for some in asked.pieces(place):
                 answers = labels[root_of[some[:, 0] - np.uint64(first)]]
-                told = _pairs(some[:, 1] & np.uint64(0xFFFFFFFF), answers)
-                answered.append_by(some[:, 1] >> np.uint64(32), told)
+                labelled = _pairs(some[:, 1] & np.uint64(0xFFFFFFFF), answers)
+                answered.append_by(some[:, 1] >> np.uint64(32), labelled)
             yield first, seen, labels[root]
     finally:
         for spill in (waiting, inside, asked, answered):

@@ -17,7 +17,7 @@ the kernels that made them, and compared:
    candidate and so does not favour it: the two differ by no more than six standard errors and
    twelve bins, so short texts are held to little here and to all of the above.
 
-Cost: at most 8 parts of a snapshot are read, and of each at most 24 texts made anew: 8 documents
+Cost: at most 8 parts of a snapshot are read, and of each at most 24 texts recomputed: 8 documents
 and 8 pairs. Documents of more than 100,000 shingles are not drawn.
 """
 

@@ -47,7 +47,7 @@ def run_signatures(context: TaskContext) -> None:
 
 
 def _known_signatures(context: TaskContext) -> Signatures | None:
-    """Signatures of a part that documents left, taken over row by row; None where they must be
+    """Signatures of a part that documents left, reused row by row; None where they must be
     computed."""
     known = known_rows(context)
     if known is None:

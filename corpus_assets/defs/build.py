@@ -3,7 +3,7 @@
 
 The session, its workers and its lease are opened once for a run and closed with it (ADR 0055). A step
 does all that is to be done up to its asset. In a run from the beginning that is its asset. In one
-that goes on after a failure, it is found in the store what earlier steps left, or made anew where the
+that goes on after a failure, it finds in the store what earlier steps left, or rebuilds it where the
 recipe has changed since.
 """
 
@@ -97,12 +97,12 @@ class Underway:
             self._records[id(session)] = RunRecord(context, session)
         record = self._records[id(session)]
         record.context = context
-        told = session.progress
-        session.progress = Observed(told, context)
+        progress = session.progress
+        session.progress = Observed(progress, context)
         try:
             step.run(record)
         finally:
-            session.progress = told
+            session.progress = progress
 
 
 _UNDERWAY: dict[str, Underway] = {}  # by run

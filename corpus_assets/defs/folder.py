@@ -1,4 +1,4 @@
-"""Where Dagster keeps its records in a home, and what it is told there."""
+"""Where Dagster keeps its records in a home, and how it is configured there."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 """Jobs that people launch, with their fields in the launchpad: releasing a version, removing a
-snapshot, what is to become of parts that are set aside, and filing a takedown."""
+snapshot, retrying or skipping quarantined parts, and filing a takedown."""
 
 from enum import Enum
 
@@ -99,14 +99,14 @@ def remove_snapshot() -> None:
 
 
 class Remedy(Enum):
-    """What becomes of parts that are set aside."""
+    """What to do with quarantined parts."""
 
     retry = "retry"
     skip = "skip"
 
 
 class PartsConfig(dg.Config):
-    """Which parts, and what becomes of them."""
+    """Which parts, and what to do with them."""
 
     remedy: Remedy = Field(
         description="`retry`: the next run tries them again. `skip`: the recipe is built without "
@@ -120,7 +120,7 @@ class PartsConfig(dg.Config):
 def remedy_parts(
     context: dg.OpExecutionContext, config: PartsConfig, corpus: CorpusResource
 ) -> None:
-    """Let parts that are set aside be tried again, or do without their files."""
+    """Retry quarantined parts, or build without their files."""
     home = Home.resolve(corpus.home or None)
     chosen = (config.stage or None, config.snapshot or None)
     if config.remedy is Remedy.skip:

@@ -1,5 +1,5 @@
-"""Who is told when something happens: a failed run or check, a crawl that is passed over, a version,
-a takedown done or overdue.
+"""Notices about what happens: a failed run or check, a crawl that is passed over, a version, a
+takedown done or overdue.
 
     CORPUS_NOTIFY_WEBHOOK   https address that takes `{"text": ...}`, as Slack's and others' do
     CORPUS_NOTIFY_MAIL      addresses, with commas; CORPUS_SMTP_URL says by which server
@@ -148,7 +148,7 @@ class Seen:
 
     @classmethod
     def now(cls, instance: dg.DagsterInstance, registry: Registry) -> "Seen":
-        """Return the state of a first look: what was before is nobody's news."""
+        """Return the state of a first look: what happened before it is not reported."""
         seen = cls()
         for _ in _runs(instance, seen):
             pass
@@ -193,15 +193,15 @@ def news(
 
 
 def _runs(instance: dg.DagsterInstance, seen: Seen) -> Iterator[tuple[str, str | None]]:
-    """Yield the runs that ended since the last look, with what was said of those that failed."""
+    """Yield the runs that ended since the last look, with the messages of those that failed."""
     for status, name in ((RUN_SUCCESS, "succeeded"), (RUN_FAILURE, "failed")):
         while True:
             cursor = getattr(seen, name) or None
             found = instance.fetch_run_status_changes(status, LOOKED_AT, cursor, ascending=True)
             for record in found.records:
                 event = record.event_log_entry.dagster_event
-                said = (event.message or "") if event is not None else ""
-                yield record.run_id, said if status is RUN_FAILURE else None
+                message = (event.message or "") if event is not None else ""
+                yield record.run_id, message if status is RUN_FAILURE else None
             setattr(seen, name, found.cursor)
             if not found.has_more:
                 break
@@ -233,7 +233,7 @@ def _failed_checks(instance: dg.DagsterInstance, run_id: str) -> Iterator[Notice
 
 
 def _passed_over(instance: dg.DagsterInstance, run_id: str) -> Iterator[str]:
-    """Yield what a look for new crawls said of those that it did not take."""
+    """Yield the messages about new crawls that were not taken."""
     for entry in instance.all_logs(run_id, of_type=DagsterEventType.STEP_OUTPUT):
         event = entry.dagster_event
         found = event.step_output_data.metadata.get(PASSED_OVER) if event is not None else None

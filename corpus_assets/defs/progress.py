@@ -74,13 +74,13 @@ class Observed:
 
 
 def failure_of(error: StageIncomplete) -> dg.Failure:
-    """Return the failure of a step whose parts are set aside; they are its metadata."""
+    """Return the failure of a step with quarantined parts; they are its metadata."""
     parts = _failed_parts(error.aside)
     return dg.Failure(str(error), {"failed_parts": parts}, allow_retries=False)
 
 
 def _failed_parts(aside: Sequence[FailedPartRow]) -> dg.TableMetadataValue:
-    """Return the parts that are set aside as a table."""
+    """Return the quarantined parts as a table."""
     return dg.MetadataValue.table(
         [
             dg.TableRecord(

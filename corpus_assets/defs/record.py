@@ -136,8 +136,8 @@ class RunRecord:
             if old in known:
                 self.context.log_event(_revoked(old, version.name))
 
-    def gated(self, version: Version, told: str) -> None:
-        metadata, content, outcome = recorded_gates(self._session.registry, version.name, told)
+    def gated(self, version: Version, message: str) -> None:
+        metadata, content, outcome = recorded_gates(self._session.registry, version.name, message)
         self._materialized(RELEASE_GATE, version.name, metadata, content)
         self._checked(RELEASE_GATE, version.name, outcome)
 
@@ -247,10 +247,10 @@ def source_metadata(files: SnapshotFiles) -> dict[str, int | str]:
 
 def _revoked(version: str, replaced_by: str) -> dg.AssetObservation:
     """Return what the UI shows on a version that takedowns revoked."""
-    said = f"**Revoked**, replaced by {replaced_by}: train on that one."
+    note = f"**Revoked**, replaced by {replaced_by}: train on that one."
     return dg.AssetObservation(
         CORPUS_VERSION,
         partition=version,
         description=f"revoked, replaced by {replaced_by}",
-        metadata={"revoked": dg.MetadataValue.md(said), "replaced_by": replaced_by},
+        metadata={"revoked": dg.MetadataValue.md(note), "replaced_by": replaced_by},
     )

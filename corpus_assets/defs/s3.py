@@ -60,7 +60,7 @@ class StoreOnS3(S3Resource):
             yield self
 
     def get_object_to_set_on_execution_context(self) -> "StoreOnS3":
-        """Be the resource itself: a client of boto3 takes 0.1 s or more to make, and nobody asks for it."""
+        """Be the resource itself: a client of boto3 takes 0.1 s or more to make, and is not needed."""
         return self
 
     def changes(self) -> Changes:

@@ -5,7 +5,7 @@ waits, under a claim in the catalog, and of two runs one waits for the other. So
 repeated, or a daemon that dies between two of its steps, can start a run too many (which finds
 nothing to do) but can neither carry out a request twice nor lose one.
 
-    waiting set    (id, attempts) of all requests that nobody works on
+    waiting set    (id, attempts) of all requests that no run works on
     run key        digest of the waiting set, and how often runs for this very set came to nothing
     cursor         the last run asked for: its key, its waiting set, when, how often
 

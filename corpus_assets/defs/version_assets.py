@@ -105,8 +105,8 @@ def release_gate_asset(context: dg.AssetExecutionContext, corpus: CorpusResource
     """Release a candidate whose gates have passed, or say why not."""
     name = context.partition_key
     _, registry = open_home(Home.resolve(corpus.home or None))
-    told = release_if_passed(registry, name)
-    metadata, content, outcome = recorded_gates(registry, name, told)
+    message = release_if_passed(registry, name)
+    metadata, content, outcome = recorded_gates(registry, name, message)
     return dg.MaterializeResult(
         metadata=metadata,
         data_version=dg.DataVersion(content),
@@ -119,7 +119,7 @@ def release_gate_asset(context: dg.AssetExecutionContext, corpus: CorpusResource
 
 
 def recorded_gates(
-    registry: Registry, name: str, told: str
+    registry: Registry, name: str, message: str
 ) -> tuple[dict[str, Any], str, CheckOutcome]:
     """Return what Dagster shows of a version's gates, their data version, and whether the version
     is released."""
@@ -128,13 +128,13 @@ def recorded_gates(
         f"| {g.name} | {'passed' if g.passed else 'closed'} | {g.detail.get('message', '')} |"
         for g in gates
     ]
-    listed = "\n".join(["| gate | outcome | said |", "|---|---|---|", *lines])
+    listed = "\n".join(["| gate | outcome | message |", "|---|---|---|", *lines])
     numbers = {f"gate_{g.name}": g.value for g in gates if g.value is not None}
     drawn = [intervals_image(g.detail["intervals"]) for g in gates if "intervals" in g.detail]
     shown = "\n\n".join([listed, *drawn])
     metadata = {"state": row.state, "gates": dg.MetadataValue.md(shown), **numbers}
     content = digest([row.state, [[g.name, g.passed, g.value] for g in gates]])
-    return metadata, content, CheckOutcome("released", row.state == "released", told)
+    return metadata, content, CheckOutcome("released", row.state == "released", message)
 
 
 def intervals_image(rows: Sequence[Sequence[Any]]) -> str:
@@ -144,10 +144,10 @@ def intervals_image(rows: Sequence[Sequence[Any]]) -> str:
 
 
 def gate_events(
-    registry: Registry, name: str, told: str
+    registry: Registry, name: str, message: str
 ) -> tuple[dg.AssetMaterialization, dg.AssetCheckEvaluation]:
     """Return the asset `release_gate` of a version and its check as events of a run."""
-    metadata, content, outcome = recorded_gates(registry, name, told)
+    metadata, content, outcome = recorded_gates(registry, name, message)
     tags = {"dagster/data_version": content}
     return (
         dg.AssetMaterialization(RELEASE_GATE, partition=name, metadata=metadata, tags=tags),

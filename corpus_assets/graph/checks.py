@@ -212,8 +212,8 @@ def check_version(pipeline: Pipeline, manifest: Manifest) -> CheckOutcome:
         dropped = sum(
             count
             for result in pipeline.results("clean_text", snapshot)
-            for fate, count in result.notes["fates"].items()
-            if fate != "kept"
+            for outcome, count in result.notes["fates"].items()
+            if outcome != "kept"
         )
         sharded = sum(g.documents for g in manifest.groups if g.snapshot == snapshot)
         if not (ingested == decided == kept + dropped and kept == sharded):
@@ -266,8 +266,8 @@ def _audit(report: Mapping[str, Any], is_warning: bool) -> CheckOutcome:
         numbers["never_used_share"] = report["vocabulary"]["never_used_share"]
     problems = "; ".join(report["problems"])
     if report["passed"] and not texts:  # nothing is wrong, and no text was seen to be right
-        said = f"the audit ran on 0 held-out texts: not measured; {message}"
-        return CheckOutcome("audit", False, said, True, numbers)
+        note = f"the audit ran on 0 held-out texts: not measured; {message}"
+        return CheckOutcome("audit", False, note, True, numbers)
     return CheckOutcome("audit", report["passed"], problems or message, is_warning, numbers)
 
 

@@ -35,7 +35,7 @@ def _silent(_: str) -> None:
     return
 
 
-def _allow_nobody(_: float) -> None:
+def _no_engine(_: float) -> None:
     return
 
 
@@ -51,7 +51,7 @@ def owner_name() -> str:
 
 @contextlib.contextmanager
 def building(
-    registry: Registry, tell: Tell = _silent, allow_until: AllowUntil = _allow_nobody
+    registry: Registry, tell: Tell = _silent, allow_until: AllowUntil = _no_engine
 ) -> Iterator[Registry]:
     """Hold a lease to write artifacts: what is stored meanwhile is not collected.
 
@@ -126,7 +126,7 @@ def _others(registry: Registry, prefix: str, owner: str) -> list[LeaseRow]:
 
 @contextlib.contextmanager
 def _kept(
-    registry: Registry, lease: LeaseRow, allow_until: AllowUntil = _allow_nobody
+    registry: Registry, lease: LeaseRow, allow_until: AllowUntil = _no_engine
 ) -> Iterator[Registry]:
     """Renew a lease until the work is done, then give it back."""
     lasts = lease_s()

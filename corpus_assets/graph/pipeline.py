@@ -129,7 +129,7 @@ class Pipeline:
         return Results(finished.columns, rows)
 
     def is_recorded(self, name: str, snapshot: str | None = None) -> bool:
-        """Return whether the registry has every result of a stage; one that was lost has none."""
+        """Whether the registry has every result of a stage; one that was lost has none."""
         if self.recorded is None:
             return True
         recorded = Contents(self.recorded(name, snapshot))
@@ -187,7 +187,7 @@ class Pipeline:
         return self.finished(stage, snapshot).find(fingerprint)
 
     def finished(self, name: str, snapshot: str | None, look_again: bool = False) -> StageResults:
-        """Return what is known of a stage's results. Those of stages that nobody asked for of late
+        """Return what is known of a stage's results. Those of stages that were not used lately
         are let go, where a pack has them."""
         key = (name, snapshot)
         if look_again:
@@ -222,7 +222,7 @@ class Pipeline:
         return self.pin_of(file.stage, snapshot) or self.parts(file, snapshot)[0]
 
     def learns_from(self, file: File, snapshot: str) -> bool:
-        """Return whether a calibration is resolved, and a snapshot is one that it learns from."""
+        """Whether a calibration is resolved, and a snapshot is one that it learns from."""
         is_resolved = self.pin_of(file.stage) is None
         return is_resolved and snapshot in self.recipe.calibration_snapshots
 

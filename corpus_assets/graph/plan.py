@@ -13,7 +13,7 @@ CACHED = "cached"
 RUNS = "runs"
 WAITS = "waits"
 
-SAME, OTHER, UNKNOWN = "same", "other", "unknown"  # of a calibration, were it resolved anew
+SAME, OTHER, UNKNOWN = "same", "other", "unknown"  # of a calibration, if it were resolved again
 
 
 @dataclass
@@ -56,7 +56,7 @@ def plan_assets(pipeline: Pipeline) -> list[PlanLine]:
 
 
 def fresh_calibrations(pipeline: Pipeline) -> dict[str, str]:
-    """Say of every pinned calibration what resolving all of them anew would give, without doing
+    """Say of every pinned calibration what resolving all of them again would give, without doing
     it: the same file, another one, or what only running can tell."""
     fresh = replace(pipeline, pins={}, is_locked=False)
     found: dict[str, str] = {}

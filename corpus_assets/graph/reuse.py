@@ -1,4 +1,4 @@
-"""After a takedown: what the tasks of a filtered part can take over from the results before it.
+"""After a takedown: what the tasks of a filtered part can reuse of the results before it.
 
 Signals, signatures, hits, final text and tokens of a document depend on that document and on
 pinned files. So when documents leave a part, or another member of a cluster is promoted into
@@ -41,7 +41,8 @@ class Before(Pipeline):
 def with_reuse(
     pipeline: Pipeline, stage: Stage, snapshot: str | None, tasks: Sequence[Task]
 ) -> Sequence[Task]:
-    """Return the same tasks, told where rows of an earlier result lie. Identity does not change."""
+    """Return the same tasks, with the earlier results whose rows they can reuse. Their identity
+    does not change."""
     if not stage.by_row or not pipeline.suppressions.rows:
         return tasks
     missing = np.flatnonzero(~pipeline.is_done(stage.name, snapshot, tasks)).tolist()
@@ -52,16 +53,16 @@ def with_reuse(
         earlier = before.tasks(stage.name, snapshot)
     except MissingInput:
         return tasks
-    told: dict[int, Task] = {}
+    reusing: dict[int, Task] = {}
     for i in missing:
         was = earlier[i]
         result = pipeline.result_of(was, snapshot)
         if result is not None and _shared(tasks[i], stage) == _shared(was, stage):
             kept = EarlierResult(was.inputs, result.outputs, result.counts, result.notes)
-            told[i] = replace(tasks[i], earlier=kept)
+            reusing[i] = replace(tasks[i], earlier=kept)
 
     def with_earlier(i: int, task: Task) -> Task:
-        return told.get(i, task)
+        return reusing.get(i, task)
 
     return LazySequence(with_earlier, tasks)
 

@@ -171,7 +171,7 @@ def run_stage(
         engine.run(LazySequence(lambda _, part: task_of(int(part)), todo), on_done)
     except PartsFailed as error:
         notes.write()
-        if len(tasks) == 1:  # there is nothing to go on with, so nothing to set aside
+        if len(tasks) == 1:  # there is nothing to go on with, so nothing to quarantine
             raise error.failures[0].error from None
         failed = [_failed_row(int(todo[e.number]), e, snapshot) for e in error.failures]
         registry.set_aside(failed)
@@ -207,8 +207,8 @@ def _failed_row(part: int, failed: FailedTask, snapshot: str | None) -> FailedPa
 class StageIncomplete(EngineError):
     """Parts of a stage are quarantined; all others are done."""
 
-    def __init__(self, said: str, aside: Sequence[FailedPartRow]) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, aside: Sequence[FailedPartRow]) -> None:
+        super().__init__(message)
         self.aside = tuple(aside)
 
 

@@ -98,7 +98,7 @@ class Columns:
 
     @cached_property
     def language(self) -> pa.Array:
-        """Null for all where nobody computed it."""
+        """Null for all where it was not computed."""
         if "language" not in self._table.schema.names:
             return pa.nulls(self.n, pa.string())
         return self.column("language").cast(pa.string())

@@ -142,8 +142,8 @@ class Rule(Bounds):
             if given
         ]
         if len(kinds) != 1:
-            said = " and ".join(kinds) or "none of them"
-            raise ValueError(f"rule {self.name!r} needs one of min/max, in, cutoff; it has {said}")
+            found = " and ".join(kinds) or "none of them"
+            raise ValueError(f"rule {self.name!r} needs one of min/max, in, cutoff; it has {found}")
         for key in ("languages", "exclusive"):
             if getattr(self, key) and kinds != ["min/max"]:
                 raise ValueError(f"rule {self.name!r}: `{key}` goes with min/max only")

@@ -48,9 +48,9 @@ def share_gaps(parts: Iterable[Noted]) -> list[Gap]:
     asked: dict[str, float] = {}
     counts: dict[tuple[str, str], list[float]] = {}
     for part in parts:
-        for cutoff, said in part.items():
-            asked[cutoff] = float(said["asked"])  # type: ignore[arg-type]
-            for group, (documents, weight, beyond) in said["of"].items():  # type: ignore[union-attr]
+        for cutoff, entry in part.items():
+            asked[cutoff] = float(entry["asked"])  # type: ignore[arg-type]
+            for group, (documents, weight, beyond) in entry["of"].items():  # type: ignore[union-attr]
                 total = counts.setdefault((cutoff, group), [0, 0, 0])
                 for place, value in enumerate((documents, weight, beyond)):
                     total[place] += value

@@ -94,8 +94,11 @@ def run_score_survivors(context: TaskContext) -> None:
 def _survivors(context: TaskContext) -> pa.Table:
     """Say of each row of signals whether it passes the task's rules."""
     signals = context.table("signals")
-    said, settings = context.task.settings, context.settings(SelectionSettings, "selection")
-    columns = Columns(with_source(signals, said["domain"], said.get(SOURCE_TIER)))
+    task_settings, settings = (
+        context.task.settings,
+        context.settings(SelectionSettings, "selection"),
+    )
+    columns = Columns(with_source(signals, task_settings["domain"], task_settings.get(SOURCE_TIER)))
     failed = failures(columns, settings, bounded_tiers(settings))
     count(context, signals.num_rows, signals.num_rows)
     return pa.table({"kept": ~failed.any(axis=0)})
@@ -135,10 +138,10 @@ def _ungraded(pipeline: SelectPlanner) -> dict[str, str]:
         snapshot: pipeline.recipe.source_of(snapshot).tier_of(snapshot)
         for snapshot in pipeline.recipe.calibration_snapshots
     }
-    said = {snapshot: tier for snapshot, tier in given.items() if tier is not None}
+    tiers = {snapshot: tier for snapshot, tier in given.items() if tier is not None}
     if pipeline.recipe.selection.asks_for_tiers:
-        return said
-    return dict.fromkeys(said, "given") if pipeline.recipe.selection.tiers is not None else {}
+        return tiers
+    return dict.fromkeys(tiers, "given") if pipeline.recipe.selection.tiers is not None else {}
 
 
 def _share(pipeline: SelectPlanner) -> dict[str, float]:
@@ -202,17 +205,17 @@ def _selection_settings(pipeline: SelectPlanner, snapshot: str) -> dict[str, Any
 
 def run_selection(context: TaskContext) -> None:
     computed = context.table("signals")
-    said = context.task.settings
-    if "seed" in said:
-        computed = with_tie_keys(computed, said["seed"])
-    whole = with_source(computed, said["domain"], said.get(SOURCE_TIER))
+    task_settings = context.task.settings
+    if "seed" in task_settings:
+        computed = with_tie_keys(computed, task_settings["seed"])
+    whole = with_source(computed, task_settings["domain"], task_settings.get(SOURCE_TIER))
     settings, cutoffs = (
         context.settings(SelectionSettings, "selection"),
         parse_cutoffs(context.json("cutoffs")),
     )
     chosen = select(whole, whole, settings, cutoffs)
-    if "group_by" in said:
-        labels = group_labels(computed, GROUP_BY.validate_python(said["group_by"]))
+    if "group_by" in task_settings:
+        labels = group_labels(computed, GROUP_BY.validate_python(task_settings["group_by"]))
         chosen = chosen.append_column(LABELS, pc.if_else(chosen["kept"], labels, None))
     context.write_table(files.SELECTION, chosen)
     kept = pc.sum(chosen["kept"]).as_py() or 0

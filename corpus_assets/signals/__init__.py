@@ -1,4 +1,4 @@
-"""Signals: what can be said of a text, one family a file.
+"""Signals: measurements of a text, one family a file.
 
 Every class derived from `SignalFamily` in a module here or in `published` is a family; its `family`
 is its name in recipes. A new file needs no line anywhere else.

@@ -61,9 +61,9 @@ def read_annotations(
             read = f"SELECT {_quoted(key_column)} AS k, {chosen} FROM {reader}"  # noqa: S608, quoted
             table: Any = connection.sql(read, params=[str(path)]).to_arrow_table()
         except duckdb.Error as error:
-            said = str(error).strip().splitlines()
+            lines = str(error).strip().splitlines()
             raise SourceError(
-                f"{path.name} cannot be read: {said[0] if said else error}"
+                f"{path.name} cannot be read: {lines[0] if lines else error}"
             ) from error
         found = {name: _plain_type(table[name].combine_chunks(), name) for name in columns}
         if key != "url":

@@ -90,10 +90,10 @@ def _load_kenlm(path: str, mtime_ns: int, n_bytes: int) -> Any:
     try:
         return kenlm.Model(path)
     except (OSError, RuntimeError) as error:
-        said = str(error).strip().splitlines()
+        lines = str(error).strip().splitlines()
         raise ModelError(
             f"perplexity: {Path(path).name} is neither a model that KenLM can read nor one "
-            f"trained by this package ({said[0][:200] if said else 'no reason given'})"
+            f"trained by this package ({lines[0][:200] if lines else 'no reason given'})"
         ) from error
 
 

@@ -197,7 +197,7 @@ class _Worker:
         return found
 
     def dismiss(self) -> None:
-        """Let an idle one go: it ends when nobody is at the other end."""
+        """Let an idle worker go: it ends when its connection is closed."""
         if not self.is_busy:
             self.connection.close()
             self._process.join(FAREWELL_S)

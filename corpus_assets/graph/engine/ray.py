@@ -90,7 +90,7 @@ class RayEngine:
         self._calls_of: dict[int, list[Any]] = {}  # of a task: one, or two where it is copied
         self._last_call = 0
         self._demands = 0
-        self._asked_anew = -math.inf  # when `_work` was made
+        self._work_made = -math.inf  # when
         self._unfit: dict[str, OtherCode] = {}  # nodes that get no more calls, and why
         self._slots = (-math.inf, 0)  # when asked, how many
 
@@ -107,7 +107,7 @@ class RayEngine:
         self._ask(self._watch.open.remote(self._run_number))
         try:
             self._through(Schedule(tasks, self.patience_s), on_done)
-        finally:  # Ctrl-C, a catalog that cannot be written, or copies that nobody needs
+        finally:  # Ctrl-C, a catalog that cannot be written, or copies that are not needed
             self._cancel_all()
 
     def _through(self, run: Schedule, on_done: OnDone) -> None:
@@ -188,7 +188,7 @@ class RayEngine:
 
     def _leave_out(self, run: Schedule, call: "_Call", error: OtherCode) -> bool:
         """Send no more calls to a node whose code is not ours, and put its tasks back; False where
-        nobody knows which node it is, or no other is left."""
+        the node is not known, or no other is left."""
         nodes = {node["NodeID"] for node in self._nodes() if node["Resources"].get("CPU")}
         if not error.node or not nodes - {*self._unfit, error.node}:
             return False
@@ -220,8 +220,8 @@ class RayEngine:
                 straggler = run.straggler(running, now, not_begun)
                 if straggler is None:
                     return
-                if not_begun.get(straggler, -math.inf) > self._asked_anew:
-                    self._work, self._asked_anew = self._fresh_work(), now
+                if not_begun.get(straggler, -math.inf) > self._work_made:
+                    self._work, self._work_made = self._fresh_work(), now
                 numbers = [straggler]
             self._call(run, numbers)
 
@@ -294,7 +294,7 @@ class RayEngine:
     def _cancel_all(self) -> None:
         """End what runs. What takes a moment to end is not allowed to store anything by then."""
         if self._calls:
-            with contextlib.suppress(EngineError):  # without the watch nobody stores anything
+            with contextlib.suppress(EngineError):  # without the watch nothing is stored
                 self._ask(self._watch.open.remote(0))
         for reference in self._calls:
             self._cancel(reference)
@@ -525,7 +525,7 @@ def _asks_for_token(address: str) -> bool:
 
 
 def _knock(address: str | None) -> None:
-    """Raise OSError where nobody is at HOST:PORT: Ray would try for minutes."""
+    """Raise OSError where nothing listens at HOST:PORT: Ray would try for minutes."""
     host, _, port = (address or "").rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), KNOCK_S).close()

@@ -2,7 +2,7 @@
 
 A part's own failure (an exception, a process that died) is tried three times in all, the last time
 with nothing beside it; a failure of the world (a store whose server does not answer, a node that is
-gone) twenty times, with growing pauses. A task that fails for good is set aside: the others go on,
+gone) twenty times, with growing pauses. A task that fails for good is quarantined: the others go on,
 and the run ends with `PartsFailed`. What no further try could mend (a wrong recipe, a missing
 library, a damaged store, a full disk, a lost lease, a node with other code) ends the run at once.
 """
@@ -97,8 +97,8 @@ class FailedTask:
 
     @property
     def reason(self) -> str:
-        """Say what went wrong in one line, without anything of a document: the message of an error
-        that nobody expected may quote one."""
+        """Say what went wrong in one line, without anything of a document: the message of an
+        unexpected error may quote one."""
         if isinstance(self.error, KNOWN_ERRORS):
             return " ".join(str(self.error).split())
         return f"{type(self.error).__name__} at {place_of(self.error)}"

@@ -310,12 +310,12 @@ def run_sample(context: TaskContext) -> None:
 
 def _labels(context: TaskContext, table: pa.Table) -> pa.Array:
     """Return the label of each document, by the family that gives it."""
-    said = dict(context.task.settings["family"])
-    del said["version"]
+    family_settings = dict(context.task.settings["family"])
+    del family_settings["version"]
     family: Imported | SourceLabels = (
-        Imported.model_validate(said)
-        if said["family"] == "imported"
-        else SourceLabels.model_validate(said)
+        Imported.model_validate(family_settings)
+        if family_settings["family"] == "imported"
+        else SourceLabels.model_validate(family_settings)
     )
     models = {}
     if "import" in context.task.params:
@@ -375,9 +375,11 @@ def _trained(context: TaskContext, positives: list[str], negatives: list[str]) -
 
 def _family(settings: Mapping[str, Any]) -> Classifier | Importance:
     """Return what scores with a classifier, as far as training asks it."""
-    said = settings["family"]
-    is_importance = said["family"] == "importance"
-    family = Importance(**said) if is_importance else Classifier(name=said["name"])
+    family_settings = settings["family"]
+    is_importance = family_settings["family"] == "importance"
+    family = (
+        Importance(**family_settings) if is_importance else Classifier(name=family_settings["name"])
+    )
     return family.with_reading(Reading(**{key: settings[key] for key in Reading.model_fields}))
 
 

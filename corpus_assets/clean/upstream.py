@@ -1,6 +1,6 @@
-"""What cleaning is told by the stages before it: which documents they drop, which text they rewrite.
+"""What cleaning reads of the stages before it: which documents they drop, which text they rewrite.
 
-Every stage of this room looks at the documents that are left, and asks here which those are.
+Every stage of this room works on the documents that are left, and finds here which those are.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from corpus_assets.decontam import PartVerdicts, part_verdicts, verdict_inputs
 from corpus_assets.dedup import REASONS
 from corpus_assets.signals import SignalSettings, TextStep
 
-FATE_FILES = (
+UPSTREAM_FILES = (
     files.DOCUMENTS,
     files.SELECTION,
     files.MEMBERS,
@@ -27,7 +27,7 @@ FATE_FILES = (
     files.COMMON_ITEMS,
     files.JUDGEMENTS,
 )
-"""What `fate_inputs` reads."""
+"""What `upstream_inputs` reads."""
 
 KEPT_KEYS = (
     "documents",
@@ -44,7 +44,7 @@ KEPT_KEYS = (
 one document keeps for all must not be cut where another threshold drops that document."""
 
 
-def fate_inputs(pipeline: CleanPlanner, snapshot: str) -> Sequence[dict[str, Output]]:
+def upstream_inputs(pipeline: CleanPlanner, snapshot: str) -> Sequence[dict[str, Output]]:
     """Return what says, for each part, which of its documents the stages before cleaning drop."""
     return LazySequence(
         lambda _, selected, members, hits: {"selection": selected, "members": members} | hits,
