@@ -108,7 +108,7 @@ def test_a_judgement_is_recorded_and_the_next_sample_shown(place: Place) -> None
     records = {row["name"]: row["n"] for row in counted}
     assert all(row["records"] == records[row["reason"]] for row in answer["reasons"])
     told = CliRunner().invoke(main, [*command, "--list"]).stdout
-    assert "ann disagrees: a list <b>of links" in told
+    assert "  ann  no      a list <b>of links" in told
     add_orders(registry, [SuppressionRow("doc_id", first["doc_id"])])
     told = CliRunner().invoke(main, [*command, "--list"]).stdout
     assert "list <b>of" not in told
