@@ -21,7 +21,7 @@ from corpus_assets.core.store import open_store
 from corpus_assets.ingest.purge import covered_keys
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.signals.annotations import read_annotations
-from corpus_assets.signals.imported import find_rows, keep_import, redact_imports, sorted_table
+from corpus_assets.signals.import_tables import find_rows, keep_import, redact_imports, sorted_table
 
 DOCUMENTS = 1_000  # of a batch
 

@@ -30,9 +30,9 @@ from machine import machine
 
 from corpus_assets.models.fasttext_file import load_model
 from corpus_assets.models.files import model_at
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Classifier
 from corpus_assets.signals.language import Language
+from corpus_assets.text.batch import TextBatch
 
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 BATCH = 1_000

@@ -30,9 +30,10 @@ from corpus_assets.models.files import model_at
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
-from corpus_assets.signals.base import FILE, TextBatch
+from corpus_assets.signals.base import FILE
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signals import compute_signals
+from corpus_assets.text.batch import TextBatch
 
 # Why sides differ where the code beside ours is not what the recipe's table is about.
 THIRD_PARTY = {

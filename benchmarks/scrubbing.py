@@ -41,7 +41,7 @@ from corpus_assets.demo.generate import generate_demo
 from corpus_assets.scrub.find import Found, find_in_batch, strongest, table_of
 from corpus_assets.scrub.findings import Finding, find_by_rules
 from corpus_assets.scrub.settings import ScrubSettings
-from corpus_assets.signals.base import TextBatch
+from corpus_assets.text.batch import TextBatch
 
 PEER = Path(__file__).with_name("scrubbing_peer.py")
 TYPES = {

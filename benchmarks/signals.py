@@ -28,9 +28,9 @@ from machine import machine
 
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
-from corpus_assets.signals.base import Spans, TextBatch
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signals import compute_signals
+from corpus_assets.text.batch import Spans, TextBatch
 
 PEER = Path(__file__).with_name("signals_peer.py")
 

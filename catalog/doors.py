@@ -7,6 +7,7 @@ names the settings of a room does not import its kernels.
 
 import ast
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,15 @@ from typing import Any
 
 def lazy_exports(package: str, file: str) -> Callable[[str], Any]:
     """`__getattr__` of `package`: finds each name that `file` imports for type checkers."""
-    modules = exported(ast.parse(Path(file).read_text(encoding="utf-8")))
+
+    @cache
+    def modules() -> dict[str, str]:
+        return exported(ast.parse(Path(file).read_text(encoding="utf-8")))
 
     def find(name: str) -> Any:
-        if name not in modules:
+        if name.startswith("__") or name not in modules():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(modules[name]), name)
+        return getattr(import_module(modules()[name]), name)
 
     return find
 
@@ -29,7 +33,9 @@ def exported(tree: ast.Module) -> dict[str, str]:
     return {
         alias.name: node.module
         for block in tree.body
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        if isinstance(block, ast.If)
+        and isinstance(block.test, ast.Name)
+        and block.test.id == "TYPE_CHECKING"
         for node in block.body
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names

@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from corpus_assets.recipe.recipe import Recipe
+from corpus_assets.signals import SignalFamily
 from corpus_assets.signals.families import FAMILIES
 
 TARGET = Path(__file__).parent / "reference" / "settings.md"
@@ -167,7 +168,9 @@ def sections(root: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
 def _models_in(annotation: Any, suffix: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
     annotation = _unwrapped(annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if annotation is SignalFamily:
+        yield from ((suffix, family) for family in FAMILIES.values())
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield suffix, annotation
     elif origin in (tuple, list):
         yield from _models_in(arguments[0], f"{suffix}[]")

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from corpus_assets.core.bounds import MAX_NGRAM
 from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.scrub import ScrubSettings, TextHashList
 from corpus_assets.signals import SentenceCut
-from corpus_assets.text.words import MAX_NGRAM
 
 
 class BoilerplateSettings(Settings):

@@ -1,7 +1,10 @@
 """What all rooms need: declarations, tasks, the store, schemas, identity, errors, the home."""
 
 __all__ = [
+    "bounds",
+    "column_types",
     "decisions",
+    "declarations",
     "display",
     "earlier",
     "errors",

@@ -1,10 +1,12 @@
 """How a recipe names a model that is not trained in the graph."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from corpus_assets.core.identity import Settings
+
+LabelEngine = Literal["kernels", "fasttext"]
 
 
 class ModelChoice(Settings):

@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from corpus_assets.core.bounds import MAX_NGRAM
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.model_choice import Model
 from corpus_assets.core.urls import Blocklist, address_of
-from corpus_assets.text.words import MAX_NGRAM
 
 REPOSITORY = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
 

@@ -93,9 +93,10 @@ class SourceEntry(SourceSpec):
 
     def without_robots(self) -> str | None:
         """Return the first snapshot of web pages whose sites' robots.txt are not given."""
-        if not FORMATS[self.format].is_web_archive or (self.crawl and self.crawl.robots):
+        if self.crawl is not None and self.crawl.robots:
             return None
-        return next((name for name in self.snapshots if name not in self.site_files), None)
+        without = next((name for name in self.snapshots if name not in self.site_files), None)
+        return without if without and FORMATS[self.format].is_web_archive else None
 
     def tier_of(self, snapshot: str) -> str | None:
         """Return the tier of a snapshot's documents; None where the selection grades them."""

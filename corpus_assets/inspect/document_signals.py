@@ -11,6 +11,7 @@ from catalog.ask.documents import fate, resolve_doc_id
 from catalog.errors import UnknownName
 from catalog.lineage.lookups import records_of
 from catalog.lineage.tables import Lineage
+from corpus_assets.core.column_types import column_types
 from corpus_assets.inspect.version_columns import PartFiles, Ruling, VersionColumns
 from corpus_assets.inspect.version_documents import read_documents, take_rows
 from corpus_assets.select import (
@@ -98,7 +99,7 @@ def _decision(
 def _rows(
     columns: VersionColumns, own: pa.Table, part: PartFiles, language: str | None
 ) -> list[Answer]:
-    kinds = leaf_columns({field.name: field.type for field in own.schema})
+    kinds = leaf_columns(column_types(own.schema))
     names = [name for name in kinds if name not in ("domain", SOURCE_TIER, TIE_KEY)]
     numbers = [name for name in names if not is_label_type(kinds[name])]
     ranks = _percentiles(columns, own, part, numbers)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         parse_model,
         without_spelling,
     )
-    from corpus_assets.models.fasttext_labels import LabelEngine, identify, label_scores, open_model
+    from corpus_assets.models.fasttext_labels import identify, label_scores, open_model
     from corpus_assets.models.fasttext_library import LIBRARY, LibraryModel
     from corpus_assets.models.fasttext_train import dump_model, train_rows
     from corpus_assets.models.files import (
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
         BOUNDARY,
         EDGE,
         FIRST_WORD,
-        MAX_ORDER,
         UNKNOWN,
         Doubles,
         count_letters,
@@ -59,13 +58,11 @@ __all__ = [
     "FIRST_WORD",
     "LABEL",
     "LIBRARY",
-    "MAX_ORDER",
     "UNKNOWN",
     "Doubles",
     "FastTextModel",
     "Floats",
     "InstalledModel",
-    "LabelEngine",
     "LibraryModel",
     "NgramModel",
     "Trie",

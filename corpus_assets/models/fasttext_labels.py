@@ -11,11 +11,12 @@ A model that fastText itself has loaded (`fasttext_library`) answers for itself.
 """
 
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from corpus_assets.core.model_choice import LabelEngine
 from corpus_assets.models.fasttext_features import mean_rows
 from corpus_assets.models.fasttext_file import (
     HIERARCHICAL,
@@ -34,7 +35,6 @@ from textkernels.compiled import kernel
 SIGMOID_STEPS, SIGMOID_END = 512, 8  # fastText looks logistics up in a table of this size
 
 
-LabelEngine = Literal["kernels", "fasttext"]
 AnyModel: TypeAlias = FastTextModel | LibraryModel
 
 

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpus_assets.core.bounds import MAX_ORDER
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import canonical_json
-from corpus_assets.models.ngram_score import EDGE, FIRST_WORD, MAX_ORDER, Doubles, Floats, Ids
+from corpus_assets.models.ngram_score import EDGE, FIRST_WORD, Doubles, Floats, Ids
 from corpus_assets.text.exact_math import logs
 from corpus_assets.text.split import Hashes, Ints
 

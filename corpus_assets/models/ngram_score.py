@@ -23,7 +23,6 @@ from corpus_assets.text.split import END, START, Bytes, Hashes, Ints
 from textkernels.compiled import kernel
 
 UNKNOWN, BOUNDARY, FIRST_WORD = 0, 1, 2
-MAX_ORDER = 6
 EDGE = 256  # before the first and after the last byte of a word
 
 Ids = npt.NDArray[np.int32]

@@ -5,7 +5,7 @@ from its file.
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -40,7 +40,9 @@ from corpus_assets.signals import (
 )
 from corpus_assets.signals import Name as ClassifierName
 from corpus_assets.tokenizer import TokenizerEntry
-from corpus_loader.manifest import Group
+
+if TYPE_CHECKING:
+    from corpus_loader.manifest import Group
 
 DroppingAsset = Literal["documents", "selection", "clusters", "contamination", "clean_text"]
 
@@ -329,7 +331,7 @@ class Recipe(Settings):
             f"recipe {self.name} has no snapshot {snapshot!r}; known: {', '.join(self.snapshots)}"
         )
 
-    def mixed_groups(self, groups: Iterable[Group]) -> list[MixedGroup]:
+    def mixed_groups(self, groups: Iterable["Group"]) -> list[MixedGroup]:
         """Return the groups of a manifest as the mixture sees them: each with its source."""
         return [
             MixedGroup(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpus_assets.core.column_types import column_types
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.rules import (
     ANY,
@@ -105,10 +106,10 @@ class Columns:
 
     def column(self, name: str) -> pa.Array:
         """Return a column, or a member of one that is a struct (`a.b`)."""
-        known = {field.name: field.type for field in self._table.schema}
-        if name not in leaf_columns(known):
+        known = leaf_columns(column_types(self._table.schema))
+        if name not in known:
             raise RecipeError(
-                f"selection: no signal is named {name!r}; computed are {', '.join(leaf_columns(known))}"
+                f"selection: no signal is named {name!r}; computed are {', '.join(known)}"
             )
         top, *members = name.split(".")
         column = self._table.column(top).combine_chunks()

@@ -5,15 +5,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import AfterValidator, Field
 
+from corpus_assets.core.column_types import ColumnTypes
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Name
-from corpus_assets.select.columns import Columns
 from corpus_assets.select.rules import is_label_type, leaf_columns
-from corpus_loader.manifest import join_labels
 
 OTHER = "other"
 TAKEN = ("group", "snapshot", "domain", "source", "tier", "label", "copies", "held_back")
@@ -50,7 +47,7 @@ def group_values(group_by: Mapping[str, Values]) -> dict[str, tuple[str, ...]]:
     return {axis: (*stated, OTHER) for axis, stated in group_by.items()}
 
 
-def check_columns(group_by: Mapping[str, Values], columns: Mapping[str, pa.DataType]) -> None:
+def check_columns(group_by: Mapping[str, Values], columns: ColumnTypes) -> None:
     """Refuse columns that no signal family gives, and numbers."""
     labels = sorted(name for name, kind in leaf_columns(columns).items() if is_label_type(kind))
     for axis in group_by:
@@ -59,16 +56,3 @@ def check_columns(group_by: Mapping[str, Values], columns: Mapping[str, pa.DataT
                 f"shards.group_by.{axis}: no signal family gives a label of this name; "
                 f"expected one of {', '.join(labels) or 'none: add a family that gives one'}"
             )
-
-
-def group_labels(signals: pa.Table, group_by: Mapping[str, Values]) -> pa.Array:
-    """Return the labels of each document, as they stand in the name of its group."""
-    table, columns = Columns(signals), []
-    for axis, stated in sorted(group_by.items()):
-        named = stated if isinstance(stated, dict) else {label: (label,) for label in stated}
-        value_of = {label: value for value, labels in named.items() for label in labels}
-        encoded = table.column(axis).cast(pa.string()).dictionary_encode()
-        known = [value_of.get(label, OTHER) for label in encoded.dictionary.to_pylist()]
-        written = pa.array([join_labels({axis: value}) for value in (*known, OTHER)], pa.string())
-        columns.append(written.take(pc.fill_null(encoded.indices, len(known))))
-    return pc.binary_join_element_wise(*columns, "/")

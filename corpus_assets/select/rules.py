@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-import pyarrow as pa
 from pydantic import (
     ConfigDict,
     Field,
@@ -13,6 +12,7 @@ from pydantic import (
     model_validator,
 )
 
+from corpus_assets.core.column_types import ColumnType, ColumnTypes
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.tiers import bucket_names
@@ -395,7 +395,7 @@ class SelectionSettings(Settings):
         read = {column_of(signal) for signal, _, _ in self._uses()}
         return tuple(sorted(read | {"language"} | weights))
 
-    def check(self, columns: Mapping[str, pa.DataType]) -> None:
+    def check(self, columns: ColumnTypes) -> None:
         """Refuse rules about signals that the recipe's families do not compute."""
         columns = leaf_columns(columns)
         for signal, key, kind in self._uses():
@@ -442,20 +442,20 @@ def column_of(signal: str) -> str:
     return signal.partition(".")[0]
 
 
-def leaf_columns(columns: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+def leaf_columns(columns: ColumnTypes) -> dict[str, ColumnType]:
     """Return columns with the members of structs in their place, by dotted names."""
-    out: dict[str, pa.DataType] = {}
+    out: dict[str, ColumnType] = {}
     for name, kind in columns.items():
-        if pa.types.is_struct(kind):
-            out |= leaf_columns({f"{name}.{member.name}": member.type for member in kind})
-        else:
+        if isinstance(kind, str):
             out[name] = kind
+        else:
+            out |= leaf_columns({f"{name}.{member}": each for member, each in kind.items()})
     return out
 
 
-def is_label_type(kind: pa.DataType) -> bool:
+def is_label_type(kind: ColumnType) -> bool:
     """Whether values of a type are labels; others are numbers."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return kind == "string"
 
 
 def _cutoffs_of(rule: Rule) -> list[str]:

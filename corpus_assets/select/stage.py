@@ -24,7 +24,8 @@ from corpus_assets.select.columns import (
     with_source,
     with_tie_keys,
 )
-from corpus_assets.select.groups import GroupBy, group_labels
+from corpus_assets.select.group_labels import group_labels
+from corpus_assets.select.groups import GroupBy
 from corpus_assets.select.losses import LOSSES_NOTE, RULES, language_losses, rule_counts
 from corpus_assets.select.planner import SelectPlanner
 from corpus_assets.select.rules import Rule, SelectionSettings

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
         removed_documents,
     )
     from corpus_assets.shards.format import token_dtype
-    from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, plan_mixture
+    from corpus_assets.shards.mixture import plan_mixture
+    from corpus_assets.shards.mixture_settings import MixedGroup, MixtureSettings
     from corpus_assets.shards.mixture_table import gathered_rows, mix_of, mixture_rows
     from corpus_assets.shards.route import group_names
     from corpus_assets.shards.settings import END_OF_DOCUMENT, NARROW_IDS, PAD, PackSettings

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from corpus_assets.signals.base import SignalFamily
     from corpus_assets.signals.classifier import Classifier, Label, Name
     from corpus_assets.signals.embedding_score import EmbeddingScore
-    from corpus_assets.signals.imported import (
-        Imported,
+    from corpus_assets.signals.import_tables import (
         keep_import,
         kind_of,
         redact_imports,
         sorted_table,
         stored_imports,
     )
+    from corpus_assets.signals.imported import Imported
     from corpus_assets.signals.page_notes import PageNotes
     from corpus_assets.signals.perplexity import ModelName
     from corpus_assets.signals.sentences import SentenceCut, score_sentences, sentences_of

@@ -1,16 +1,21 @@
 """Listed words and phrases in a text: C4's "bad words", or any list of yours."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import pyarrow as pa
 from pydantic import Field
 
+from corpus_assets.core.column_types import ColumnTypes
 from corpus_assets.core.errors import ModelError
-from corpus_assets.signals.base import FILE, CountsWords, TextBatch, model_path, share
-from corpus_assets.text.phrases import count_phrases, phrase_table
-from corpus_assets.text.unicode import class_table
+from corpus_assets.signals.base import FILE, CountsWords, model_path, share
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 
 class BadWords(CountsWords):
@@ -32,13 +37,16 @@ class BadWords(CountsWords):
         default=(), description="UTF-8 files with one entry per line; # begins a comment line"
     )
 
-    def columns(self) -> dict[str, pa.DataType]:
-        return {"bad_words": pa.int64(), "bad_word_ratio": pa.float32()}
+    def columns(self) -> ColumnTypes:
+        return {"bad_words": "int64", "bad_word_ratio": "float32"}
 
     def needs(self) -> tuple[str, ...]:
         return tuple(FILE + path for path in self.word_lists)
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        from corpus_assets.text.phrases import count_phrases, phrase_table
+        from corpus_assets.text.unicode import class_table
+
         entries = list(self.words)
         for name in self.needs():
             entries += read_word_list(model_path(models, name, self.family))

@@ -4,20 +4,24 @@ A family turns texts into columns: numbers or labels, never decisions. To add on
 file here with a class derived from `SignalFamily`; `signals/__init__.py` finds it.
 """
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
+from corpus_assets.core.column_types import ColumnTypes, arrow_schema
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings
-from corpus_assets.models import LIBRARY, LabelEngine
-from corpus_assets.text.batch import Spans, TextBatch
-from corpus_assets.text.segment import DEFINITION
+from corpus_assets.core.model_choice import LabelEngine
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import Spans, TextBatch
 
 __all__ = [
     "FILE",
@@ -48,7 +52,7 @@ class SignalFamily(Settings):
         return {**super().identity(), "version": type(self).version}
 
     @abstractmethod
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         """Names and types of the columns, in order."""
 
     @abstractmethod
@@ -60,21 +64,24 @@ class SignalFamily(Settings):
         return ()
 
     def reads(self) -> tuple[str, ...]:
-        """Columns of families before it that `compute` finds in `batch.columns`."""
+        """ColumnTypes of families before it that `compute` finds in `batch.columns`."""
         return ()
 
     def of_documents(self) -> tuple[str, ...]:
-        """Columns of the documents, beside their text, that `compute` finds in `batch.columns`."""
+        """ColumnTypes of the documents, beside their text, that `compute` finds in `batch.columns`."""
         return ()
 
     def record_batch(self, values: Mapping[str, Any]) -> pa.RecordBatch:
         """Put computed arrays under the declared columns, in the declared order and types."""
-        fields = self.columns()
+
+        import pyarrow as pa
+
+        schema = arrow_schema(self.columns())
         arrays = [
-            v if isinstance(v := values[name], pa.Array) else pa.array(v, type=dtype)
-            for name, dtype in fields.items()
+            v if isinstance(v := values[field.name], pa.Array) else pa.array(v, type=field.type)
+            for field in schema
         ]
-        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(fields.items())))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 WordBreaks = Literal["segmented", "white_space"]
@@ -92,6 +99,9 @@ class CountsWords(SignalFamily):
 
     def identity(self) -> dict[str, Any]:
         """Return settings with whose words they are."""
+
+        from corpus_assets.text.segment import DEFINITION
+
         is_segmented = self._word_breaks == "segmented"
         return super().identity() | ({"segmenter": DEFINITION} if is_segmented else {})
 
@@ -115,17 +125,26 @@ class ScoredByFastText(SignalFamily):
 
     def identity(self) -> dict[str, Any]:
         """Return settings with whose results they lead to."""
+
+        from corpus_assets.models import LIBRARY
+
         is_library = self._engine == "fasttext"
         return super().identity() | ({"library": LIBRARY} if is_library else {})
 
 
 def code_points_of(marks: str) -> npt.NDArray[np.int32]:
     """Return the characters of a setting as the sorted array that kernels search."""
+
+    import numpy as np
+
     return np.array(sorted(map(ord, set(marks))), dtype=np.int32)
 
 
 def share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
     """part / whole in float64, stored as float32; 0 where there is nothing to take a share of."""
+
+    import numpy as np
+
     quotient = np.zeros(part.shape, dtype=np.float64)
     np.divide(part, whole, out=quotient, where=whole != 0)
     return quotient.astype(np.float32)

@@ -1,18 +1,21 @@
 """Characters by class and script, and their repetition: for languages without spaces too."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import SignalFamily, share
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, share
-from corpus_assets.signals.kernels import char_counts as kernel
-from corpus_assets.text import unicode as classes
-from corpus_assets.text.unicode import SCRIPTS, script_table
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 COLUMNS = (
     *("latin", "cyrillic", "greek", "arabic", "hebrew", "devanagari", "thai"),
@@ -43,25 +46,32 @@ class Characters(SignalFamily):
 
     family: Literal["characters"] = "characters"
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         return {
-            "letter_char_share": pa.float32(),
-            "digit_char_share": pa.float32(),
-            "punctuation_char_share": pa.float32(),
-            "symbol_char_share": pa.float32(),
-            "space_char_share": pa.float32(),
-            "tab_chars": pa.int64(),
-            "replacement_chars": pa.int64(),
-            "replacement_char_share": pa.float32(),
-            "space_run_char_share": pa.float32(),
-            "uppercase_letter_share": pa.float32(),
-            "main_script": pa.string(),
-            "main_script_share": pa.float32(),
-            **{f"script_{name}_share": pa.float32() for name in COLUMNS},
-            **{f"dup_char_{n}_gram_share": pa.float32() for n in DUP_NGRAMS},
+            "letter_char_share": "float32",
+            "digit_char_share": "float32",
+            "punctuation_char_share": "float32",
+            "symbol_char_share": "float32",
+            "space_char_share": "float32",
+            "tab_chars": "int64",
+            "replacement_chars": "int64",
+            "replacement_char_share": "float32",
+            "space_run_char_share": "float32",
+            "uppercase_letter_share": "float32",
+            "main_script": "string",
+            "main_script_share": "float32",
+            **{f"script_{name}_share": "float32" for name in COLUMNS},
+            **{f"dup_char_{n}_gram_share": "float32" for n in DUP_NGRAMS},
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import numpy as np
+        import pyarrow as pa
+
+        from corpus_assets.signals.kernels import char_counts as kernel
+        from corpus_assets.text import unicode as classes
+        from corpus_assets.text.unicode import SCRIPTS, script_table
+
         counts = kernel.class_counts(batch.data, batch.offsets, _classes())
         of = {1 << k: counts[:, k] for k in range(kernel.N_CLASSES)}
         by_script = kernel.script_counts(batch.data, batch.offsets, script_table(), len(SCRIPTS))
@@ -97,6 +107,9 @@ class Characters(SignalFamily):
 def _classes() -> npt.NDArray[np.uint8]:
     """Return the classes with capitals among letters only: a circled or roman numeral can be one
     too."""
+
+    from corpus_assets.text import unicode as classes
+
     table = classes.class_table().copy()
     table[table & classes.LETTER == 0] &= 0xFF ^ classes.UPPER
     return table

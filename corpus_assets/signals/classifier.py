@@ -1,27 +1,25 @@
 """A score by a fastText classifier: one that the corpus trains itself, or a pinned one."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 from pydantic import Field, StringConstraints
 
+from corpus_assets.core.column_types import ColumnTypes
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings
-from corpus_assets.models import LABEL, Floats, identify, label_scores, open_model
-from corpus_assets.signals.base import (
-    ScoredByFastText,
-    SignalFamily,
-    TextBatch,
-    WordBreaks,
-    model_path,
-)
-from corpus_assets.signals.kernels.spaced_words import spaced_words
-from corpus_assets.text.blank_texts import blank_texts
-from corpus_assets.text.segment import DEFINITION
+from corpus_assets.signals.base import ScoredByFastText, SignalFamily, WordBreaks, model_path
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from corpus_assets.models import Floats
+    from corpus_assets.text.batch import TextBatch
 
 POSITIVE = "positive"
 NEGATIVE = "negative"
@@ -50,12 +48,21 @@ class Reading(Settings):
 
     def identity(self) -> dict[str, Any]:
         """Return settings with whose words they are."""
+
+        from corpus_assets.text.segment import DEFINITION
+
         body = self.model_dump(mode="json", include=set(Reading.model_fields))
         return body | ({"segmenter": DEFINITION} if self.word_breaks == "segmented" else {})
 
     def read(self, batch: TextBatch) -> TextBatch:
         """Return texts as the classifier reads them. Setting punctuation apart also takes the power
         from strings that fastText obeys inside a text: a `__label__` prefix and the mark `</s>`."""
+
+        import pyarrow as pa
+
+        from corpus_assets.signals.kernels.spaced_words import spaced_words
+        from corpus_assets.text.batch import TextBatch
+
         if self.text == "words" or (self.max_chars and (batch.n_chars > self.max_chars).any()):
             cut = [each[: self.max_chars] for each in batch.texts.to_pylist()]
             batch = TextBatch.from_arrow(pa.array(cut, pa.large_string()))
@@ -110,10 +117,16 @@ class Classifier(ScoredByFastText, ReadsTexts):
     family: Literal["classifier"] = "classifier"
     labels: Labels = Field(default={POSITIVE: 1.0}, description=LABELS)
 
-    def columns(self) -> dict[str, pa.DataType]:
-        return {f"{self.name}_score": pa.float32()}
+    def columns(self) -> ColumnTypes:
+        return {f"{self.name}_score": "float32"}
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import numpy as np
+        import pyarrow as pa
+
+        from corpus_assets.models import label_scores, open_model
+        from corpus_assets.text.blank_texts import blank_texts
+
         model = open_model(model_path(models, f"{MODEL}{self.name}", self.family), self.engine)
         lines = self.reading.read(batch)
         values = self.weighed(model.labels, label_scores(model, lines.data, lines.offsets))
@@ -123,6 +136,9 @@ class Classifier(ScoredByFastText, ReadsTexts):
 
     def weighed(self, labels: Sequence[str], scores: Floats) -> npt.NDArray[np.float64]:
         """float64[n]: the score of each text by the probabilities of a model's labels."""
+
+        import numpy as np
+
         values = np.zeros(len(scores))
         for label, weight in enumerate(self._weights(labels).tolist()):
             if weight:  # one after another: the same sum on every processor
@@ -130,6 +146,10 @@ class Classifier(ScoredByFastText, ReadsTexts):
         return values
 
     def _weights(self, labels: Sequence[str]) -> npt.NDArray[np.float32]:
+        import numpy as np
+
+        from corpus_assets.models import LABEL
+
         weights = np.zeros(len(labels), dtype=np.float32)
         for label, weight in self.labels.items():
             name = label.removeprefix(LABEL)
@@ -157,10 +177,15 @@ class Label(ScoredByFastText, ReadsTexts):
         default="topic", description="the classifier, under `classifiers`; name of the column"
     )
 
-    def columns(self) -> dict[str, pa.DataType]:
-        return {self.name: pa.string(), f"{self.name}_score": pa.float32()}
+    def columns(self) -> ColumnTypes:
+        return {self.name: "string", f"{self.name}_score": "float32"}
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        from corpus_assets.models import identify, open_model
+        from corpus_assets.text.blank_texts import blank_texts
+
         model = open_model(model_path(models, f"{MODEL}{self.name}", self.family), self.engine)
         lines = self.reading.read(batch)
         best, scores = identify(model, lines.data, lines.offsets, k=1)

@@ -1,19 +1,21 @@
 """Shape of source code: line lengths, letters, generated files, licences, encoded data."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import SignalFamily, share
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, share
-from corpus_assets.signals.kernels import char_counts, code_runs
-from corpus_assets.text import unicode as classes
-from corpus_assets.text.phrases import count_phrases, phrase_table
-from corpus_assets.text.split import CHARS, END, START
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 GENERATED = (
     "auto-generated",
@@ -58,19 +60,24 @@ class Code(SignalFamily):
 
     family: Literal["code"] = "code"
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         return {
-            "mean_line_chars": pa.float32(),
-            "max_line_chars": pa.int64(),
-            "alphanumeric_char_share": pa.float32(),
-            "letters_per_word": pa.float32(),
-            "generated_marks": pa.int64(),
-            "licence_marks": pa.int64(),
-            "encoded_char_share": pa.float32(),
-            "longest_encoded_run_chars": pa.int64(),
+            "mean_line_chars": "float32",
+            "max_line_chars": "int64",
+            "alphanumeric_char_share": "float32",
+            "letters_per_word": "float32",
+            "generated_marks": "int64",
+            "licence_marks": "int64",
+            "encoded_char_share": "float32",
+            "longest_encoded_run_chars": "int64",
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import numpy as np
+
+        from corpus_assets.signals.kernels import char_counts, code_runs
+        from corpus_assets.text.split import CHARS, END, START
+
         lines = batch.raw_lines
         last = lines.spans[lines.rows[1:] - 1]
         n_lines = lines.counts - (last[:, START] == last[:, END])
@@ -99,6 +106,11 @@ _LETTER, _ALPHANUMERIC = 0, 1  # the columns that `_folded_classes` makes
 @lru_cache(maxsize=1)
 def _folded_classes() -> npt.NDArray[np.uint8]:
     """Bit 0 for letters, bit 1 for letters and numerals: a character that is both counts once."""
+
+    import numpy as np
+
+    from corpus_assets.text import unicode as classes
+
     table = classes.class_table()
     folded = np.zeros(table.shape, dtype=np.uint8)
     folded[table & classes.LETTER != 0] |= 1 << _LETTER
@@ -108,6 +120,13 @@ def _folded_classes() -> npt.NDArray[np.uint8]:
 
 def _head_marks(batch: TextBatch, phrases: tuple[str, ...], n_lines: int) -> npt.NDArray[np.int64]:
     """int64[n]: occurrences of the phrases in the first lines."""
+
+    import numpy as np
+
+    from corpus_assets.text import unicode as classes
+    from corpus_assets.text.phrases import count_phrases, phrase_table
+    from corpus_assets.text.split import END
+
     lines = batch.raw_lines
     last = np.minimum(lines.rows[:-1] + n_lines, lines.rows[1:]) - 1
     head = np.stack([batch.offsets[:-1], lines.spans[last, END]], axis=1)

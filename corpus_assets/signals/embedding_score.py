@@ -6,23 +6,27 @@ the longest input that gives a `TextScorer`. `transformers` is built in and work
 library and torch are installed; nothing of the project needs them otherwise.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
+from corpus_assets.core.column_types import ColumnTypes
 from corpus_assets.core.errors import ModelError
-from corpus_assets.core.lock import FOLDER
 from corpus_assets.core.model_choice import Model
-from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
+from corpus_assets.signals.base import SignalFamily, model_path
 from corpus_assets.signals.classifier import Name
-from corpus_assets.text.blank_texts import blank_texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 PLUG_INS = "corpus_assets.text_scorers"
 DECIMALS = 3
@@ -50,13 +54,20 @@ class EmbeddingScore(SignalFamily):
     def identity(self) -> dict[str, Any]:
         return super().identity() | {"model": self.model.identity()}
 
-    def columns(self) -> dict[str, pa.DataType]:
-        return {f"{self.name}_score": pa.float32()}
+    def columns(self) -> ColumnTypes:
+        return {f"{self.name}_score": "float32"}
 
     def needs(self) -> tuple[str, ...]:
+        from corpus_assets.core.lock import FOLDER
+
         return (f"{FOLDER}{self.name}",)
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import numpy as np
+        import pyarrow as pa
+
+        from corpus_assets.text.blank_texts import blank_texts
+
         folder = model_path(models, self.needs()[0], self.family)
         scorer = load_scorer(self.engine, folder, self.max_tokens)
         rows = np.flatnonzero(~blank_texts(batch.data, batch.offsets)).tolist()

@@ -9,25 +9,31 @@ lock pins with the seed of tie keys: a document's rank depends on its scores, it
 the lock alone. Documents of equal score are spread over the steps that they fill.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
-from corpus_assets.text.ties import tie_keys
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import SignalFamily, model_path
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
+
+    Steps = npt.NDArray[np.float32]
+    Table = tuple[int, Mapping[str, npt.NDArray[np.uint64]]]  # seed of tie keys; places by score
 
 RANKS = "score_ranks"
 STEPS = 50  # of the table for each bucket
-
-Steps = npt.NDArray[np.float32]
-Table = tuple[int, Mapping[str, npt.NDArray[np.uint64]]]  # seed of tie keys; places by score
 
 MAX_DOCUMENTS = 200_000  # of the calibration snapshots, drawn for the ranks
 
@@ -61,8 +67,8 @@ class Ensemble(SignalFamily):
         default=None, min_length=1, description="domains to rank; default all"
     )
 
-    def columns(self) -> dict[str, pa.DataType]:
-        return {"ensemble_bucket": pa.int32(), "ensemble_score": pa.float32()}
+    def columns(self) -> ColumnTypes:
+        return {"ensemble_bucket": "int32", "ensemble_score": "float32"}
 
     def needs(self) -> tuple[str, ...]:
         return (RANKS,)
@@ -75,6 +81,11 @@ class Ensemble(SignalFamily):
         return self.buckets * STEPS
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import numpy as np
+        import pyarrow as pa
+
+        from corpus_assets.text.ties import tie_keys
+
         seed, table = _load(model_path(models, RANKS, self.family))
         ties = tie_keys(batch.columns["doc_id"], seed)
         places = np.full(len(batch), -1, dtype=np.int64)
@@ -100,6 +111,9 @@ def rank_table(
 ) -> list[tuple[float, float]]:
     """Return the values at 1/steps, 2/steps ... of all weight (1 each where none is given), each
     with the tie key of the document there: `steps` - 1 of them, as shortest decimals."""
+
+    import numpy as np
+
     given = ~np.isnan(values)
     chosen, keys = values[given], ties[given]
     order = np.lexsort((keys, chosen))
@@ -114,6 +128,9 @@ def rank_table(
 def places_of(values: Steps, ties: Steps) -> npt.NDArray[np.uint64]:
     """uint64[n]: numbers in the order of values, then of tie keys. Floats of one sign are ordered as
     their bits are; those below 0 the other way round."""
+
+    import numpy as np
+
     bits = (values + np.float32(0)).view(np.uint32)  # minus 0 is 0
     upward = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64)
     return (upward << np.uint64(32)) | (ties * np.float32(2**24)).astype(np.uint64)
@@ -126,6 +143,8 @@ def _load(path: Path) -> Table:
 
 @lru_cache(maxsize=4)
 def _parse(path: str, mtime_ns: int, n_bytes: int) -> Table:
+    import numpy as np
+
     raw = json.loads(Path(path).read_bytes())
     by_score: Mapping[str, Iterable[tuple[float, float]]] = raw["scores"]
     pairs = {name: np.array(list(steps), np.float32) for name, steps in by_score.items()}

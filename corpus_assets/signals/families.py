@@ -1,25 +1,49 @@
 """The families of signals, found by being there: a new file needs no line anywhere else."""
 
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
-from inspect import isabstract, isclass
 from pathlib import Path
-from pkgutil import iter_modules
 
-from corpus_assets.signals import published
+from corpus_assets.core.declarations import modules_by_name
 from corpus_assets.signals.base import SignalFamily
 
-
-def _find_families() -> dict[str, type[SignalFamily]]:
-    """Families by name, in the order of their names."""
-    found: dict[str, type[SignalFamily]] = {}
-    here = iter_modules([str(Path(__file__).parent)], f"{__package__}.")
-    for module in (*here, *iter_modules(published.__path__, f"{published.__name__}.")):
-        for item in vars(import_module(module.name)).values():
-            if not isclass(item) or item.__module__ != module.name:
-                continue
-            if issubclass(item, SignalFamily) and not isabstract(item):
-                found[item.model_fields["family"].default] = item
-    return dict(sorted(found.items()))
+DECLARED = r'^    family: Literal\["(\w+)"\]'
 
 
-FAMILIES = _find_families()
+class _Families(Mapping[str, type[SignalFamily]]):
+    """Families by name, in the order of their names; a file is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> type[SignalFamily]:
+        return _family(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _modules()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_modules())
+
+    def __len__(self) -> int:
+        return len(_modules())
+
+
+FAMILIES: Mapping[str, type[SignalFamily]] = _Families()
+
+
+@cache
+def _modules() -> dict[str, str]:
+    here, package = Path(__file__).parent, __package__
+    published = modules_by_name(DECLARED, f"{package}.published", [str(here / "published")])
+    return dict(sorted({**modules_by_name(DECLARED, package, [str(here)]), **published}.items()))
+
+
+@cache
+def _family(name: str) -> type[SignalFamily]:
+    module = import_module(_modules()[name])
+    return next(
+        item
+        for item in vars(module).values()
+        if isinstance(item, type)
+        and issubclass(item, SignalFamily)
+        and item.model_fields["family"].default == name
+    )

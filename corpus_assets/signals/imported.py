@@ -7,55 +7,40 @@ what was taken down, so the digest stays the import's name, and what lies there 
 own beside it (ADR 33).
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
 from pydantic import ConfigDict, Field, StringConstraints, field_validator
 
+from corpus_assets.core.column_types import ColumnType, ColumnTypes, arrow_schema
 from corpus_assets.core.errors import ModelError
-from corpus_assets.core.store import (
-    Store,
-    damaged,
-    read_checked,
-    read_sealed,
-    sealed_json,
-    sha256_hex,
-)
-from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
+from corpus_assets.signals.base import SignalFamily, model_path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 IMPORT = "import:"
 """Begins the names in `SignalFamily.needs` that are imports: `import:SHA256`."""
-KEY, HASH, ROW = "_key", "_hash", "_row"  # no signal begins like these
-IMPORTS_FOLDER = "imports"
 
 KeyKind = Literal["url", "text_id", "doc_id"]
 COLUMN_OF: Mapping[str, str] = {"url": "url_key", "text_id": "text_id", "doc_id": "doc_id"}
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
-def type_of(kind: Any) -> pa.DataType:
+def type_of(kind: Any) -> ColumnType:
     """Return the type of a column as a recipe states it."""
     if isinstance(kind, Mapping):
-        return pa.struct([(name, type_of(member)) for name, member in kind.items()])
-    return pa.string() if kind == "label" else pa.float64()
-
-
-def kind_of(type_: pa.DataType) -> Any:
-    """Return how a recipe states a type."""
-    if pa.types.is_struct(type_):
-        return {member.name: kind_of(member.type) for member in type_}
-    return "label" if pa.types.is_string(type_) else "number"
+        return {name: type_of(member) for name, member in kind.items()}
+    return "string" if kind == "label" else "float64"
 
 
 class Imported(SignalFamily):
-    """Columns of released annotations that `corpus signals import` brought in, under their names;
+    """ColumnTypes of released annotations that `corpus signals import` brought in, under their names;
     null for documents without a row."""
 
     model_config = ConfigDict(
@@ -92,7 +77,7 @@ class Imported(SignalFamily):
                 raise ValueError(f"{name}: expected label, number or a mapping of members")
         return value
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         return {name: type_of(kind) for name, kind in self.columns_.items()}
 
     def needs(self) -> tuple[str, ...]:
@@ -102,9 +87,17 @@ class Imported(SignalFamily):
         return (COLUMN_OF[self.key],)
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
-        table = _load(model_path(models, f"{IMPORT}{self.sha256}", self.family))
-        wrong = [n for n, t in self.columns().items() if n not in table.schema.names
-                 or table.schema.field(n).type != t]  # fmt: skip
+        import pyarrow as pa
+
+        from corpus_assets.signals.import_tables import find_rows, key_texts, kind_of, load_import
+
+        table = load_import(model_path(models, f"{IMPORT}{self.sha256}", self.family))
+        wrong = [
+            field.name
+            for field in arrow_schema(self.columns())
+            if field.name not in table.schema.names
+            or table.schema.field(field.name).type != field.type
+        ]
         if wrong:
             known = {n: kind_of(table.schema.field(n).type) for n in table.schema.names[2:]}
             raise ModelError(
@@ -117,158 +110,14 @@ class Imported(SignalFamily):
 
     def covered(self, signals: pa.Table) -> int:
         """Count the documents with a row, among their signals."""
+
+        import numpy as np
+        import pyarrow.compute as pc
+
         there = np.zeros(signals.num_rows, np.bool_)
         for name in self.columns_:
             there |= pc.is_valid(signals[name]).to_numpy()
         return int(there.sum())
 
 
-def key_texts(column: pa.Array) -> pa.Array:
-    """Return keys as text: addresses as they are, ids in hexadecimal."""
-    if not pa.types.is_fixed_size_binary(column.type):
-        return column.cast(pa.large_string())
-    width = column.type.byte_width
-    raw = column.buffers()[1].to_pybytes()[column.offset * width :][: len(column) * width]
-    offsets = np.arange(len(column) + 1, dtype=np.int64) * 2 * width
-    parts = [pa.py_buffer(offsets), pa.py_buffer(raw.hex().encode())]
-    return pa.LargeStringArray.from_buffers(len(column), *parts)
-
-
-def _hashes(keys: pa.Array) -> npt.NDArray[np.uint64]:
-    return TextBatch.from_arrow(keys).whole.hashes
-
-
-def sorted_table(keys: pa.Array, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
-    """Return an import's rows by the hash of their keys; of rows with one key the first stays."""
-    hashes = _hashes(keys)
-    table = pa.table({HASH: hashes, KEY: keys.cast(pa.large_string()), **columns})
-    table = table.append_column(ROW, pa.array(np.arange(len(keys))))
-    order = pc.sort_indices(
-        table, sort_keys=[(HASH, "ascending"), (KEY, "ascending"), (ROW, "ascending")]
-    )
-    table = table.drop_columns(ROW).take(order).combine_chunks()
-    ordered, spelled = table[HASH].to_numpy(), table[KEY].combine_chunks()
-    first = np.ones(len(table), np.bool_)
-    same = ordered[1:] == ordered[:-1]
-    first[1:][same] = pc.not_equal(spelled[1:], spelled[:-1]).to_numpy(zero_copy_only=False)[same]
-    batches = table.filter(pa.array(first)).combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
-
-
-def find_rows(table: pa.RecordBatch, keys: pa.Array) -> npt.NDArray[np.int64]:
-    """int64[n]: the row of each key, -1 where there is none. A look-up is a binary search, and one
-    comparison more for each key of the same hash."""
-    hashes, known = _hashes(keys), table.column(HASH).to_numpy()
-    place = np.searchsorted(known, hashes).astype(np.int64)
-    found = np.full(len(keys), -1, dtype=np.int64)
-    left = np.flatnonzero(pc.is_valid(keys).to_numpy(zero_copy_only=False))
-    while left.size:
-        left = left[place[left] < len(known)]
-        left = left[known[place[left]] == hashes[left]]
-        spelled = table.column(KEY).take(pa.array(place[left]))
-        equal = pc.equal(spelled, keys.take(pa.array(left)).cast(spelled.type))
-        is_it = equal.to_numpy(zero_copy_only=False)
-        found[left[is_it]] = place[left[is_it]]
-        left = left[~is_it]
-        place[left] += 1
-    return found
-
-
-def _load(path: Path) -> pa.RecordBatch:
-    stat = path.stat()
-    return _mapped(str(path), stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache(maxsize=8)
-def _mapped(path: str, mtime_ns: int, n_bytes: int) -> pa.RecordBatch:
-    try:
-        return pa.ipc.open_file(pa.memory_map(path)).get_batch(0)
-    except (pa.ArrowException, OSError, IndexError) as error:
-        raise ModelError(f"{path} is not an import: import it again") from error
-
-
-def to_bytes(table: pa.RecordBatch) -> bytes:
-    """Return an import as a file; equal rows give equal bytes."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_batch(table)
-    return bytes(sink.getvalue())
-
-
 # Imports in the store.
-
-
-@dataclass(frozen=True)
-class Import:
-    """An import as the store has it: `imports/SHA256.json`, which names what is left of it now."""
-
-    sha256: str  # as it was imported: its name in recipes
-    name: str
-    key: str
-    rows: int
-    now: str  # digest of what is left of it
-    removed: int = 0  # rows that takedowns took out
-
-    @property
-    def path(self) -> str:
-        return f"{IMPORTS_FOLDER}/{self.now}.arrow"
-
-
-Covers = Callable[[str, pa.Array], npt.NDArray[np.bool_]]
-"""Which keys of a kind takedowns cover."""
-
-
-def keep_import(store: Store, table: pa.RecordBatch, name: str, key: str, covers: Covers) -> Import:
-    """Put an import into the store, without the rows that orders in force cover."""
-    data = to_bytes(table)
-    sha256 = sha256_hex(data)
-    kept = Import(sha256, name, key, table.num_rows, sha256)
-    return _without(store, kept, table, covers) or _write(store, kept, data)
-
-
-def find_import(store: Store, sha256: str) -> Import:
-    path = f"{IMPORTS_FOLDER}/{sha256}.json"
-    if not store.exists(path):
-        raise ModelError(
-            f"signals.families: no import has the digest {sha256}: import the file with `corpus "
-            "signals import`, or correct the recipe"
-        )
-    try:
-        return Import(**read_sealed(store, path))
-    except TypeError as error:
-        raise damaged(store, path, "does not describe an import") from error
-
-
-def stored_imports(store: Store) -> Iterator[Import]:
-    for path in sorted(store.list(IMPORTS_FOLDER)):
-        if path.endswith(".json"):
-            yield find_import(store, Path(path).stem)
-
-
-def redact_imports(store: Store, covers: Covers) -> int:
-    """Take the rows that takedowns cover out of all imports; return how many there were."""
-    before = 0
-    for kept in stored_imports(store):
-        data = read_checked(store, kept.path, kept.now)
-        table = pa.ipc.open_file(pa.BufferReader(data)).get_batch(0)
-        left = _without(store, kept, table, covers)
-        if left is not None:
-            before += left.removed - kept.removed
-            store.delete(kept.path)
-    return before
-
-
-def _without(store: Store, kept: Import, table: pa.RecordBatch, covers: Covers) -> Import | None:
-    covered = covers(kept.key, table.column(KEY))
-    if not covered.any():
-        return None
-    left = table.filter(pa.array(~covered))
-    data = to_bytes(left)
-    removed = kept.removed + int(covered.sum())
-    return _write(store, replace(kept, now=sha256_hex(data), removed=removed), data)
-
-
-def _write(store: Store, kept: Import, data: bytes) -> Import:
-    store.write(kept.path, data)
-    store.write(f"{IMPORTS_FOLDER}/{kept.sha256}.json", sealed_json(asdict(kept)))
-    return kept

@@ -1,17 +1,21 @@
 """Language of a document by fastText's lid.176 (Joulin et al. 2016; CC-BY-SA 3.0), or by another
 model of fastText's kind."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+from corpus_assets.core.column_types import ColumnType, ColumnTypes
+from corpus_assets.signals.base import ScoredByFastText, model_path
 
-from corpus_assets.models import likely_languages, open_model
-from corpus_assets.signals.base import ScoredByFastText, TextBatch, model_path
-from corpus_assets.text.blank_texts import blank_texts
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 DECIMALS = 4
 
@@ -29,17 +33,22 @@ class Language(ScoredByFastText):
 
     family: Literal["language"] = "language"
 
-    def columns(self) -> dict[str, pa.DataType]:
-        out: dict[str, pa.DataType] = {}
+    def columns(self) -> ColumnTypes:
+        out: dict[str, ColumnType] = {}
         for suffix in ("", "_2", "_3"):
-            out[f"language{suffix}"] = pa.string()
-            out[f"language{suffix}_score"] = pa.float32()
+            out[f"language{suffix}"] = "string"
+            out[f"language{suffix}_score"] = "float32"
         return out
 
     def needs(self) -> tuple[str, ...]:
         return ("lid",)
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        from corpus_assets.models import likely_languages, open_model
+        from corpus_assets.text.blank_texts import blank_texts
+
         model = open_model(model_path(models, "lid", self.family), self.engine)
         languages, labels, scores = likely_languages(model, batch.data, batch.offsets)
         missing = (labels < 0) | blank_texts(batch.data, batch.offsets)[:, None]
@@ -59,6 +68,9 @@ def rounded_scores(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
     Products of a float32 with 10,000 are exact in double precision, so these are the numbers that
     Python's `round` gives.
     """
+
+    import numpy as np
+
     scaled = np.clip(scores.astype(np.float64), 0.0, 1.0) * 10**DECIMALS
     rounded: npt.NDArray[np.float64] = np.rint(scaled) / 10**DECIMALS
     return rounded

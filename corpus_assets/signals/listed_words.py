@@ -4,18 +4,22 @@ One such word says little about a text: it may be quoted, discussed, or part of 
 signal is a ratio, and a threshold is a rule of the recipe.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
+from corpus_assets.core.column_types import ColumnTypes
 from corpus_assets.signals.bad_words import read_word_list
-from corpus_assets.signals.base import FILE, CountsWords, TextBatch, model_path, share
-from corpus_assets.text.phrases import count_phrases, phrase_table
-from corpus_assets.text.unicode import class_table
+from corpus_assets.signals.base import FILE, CountsWords, model_path, share
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 WITHOUT_SPACES = ("zh", "ja", "th", "km", "lo", "my", "bo")
 """Languages in which an entry counts wherever it stands."""
@@ -40,8 +44,8 @@ class ListedWords(CountsWords):
         description="language -> UTF-8 files with one entry per line; # begins a comment line",
     )
 
-    def columns(self) -> dict[str, pa.DataType]:
-        return {"listed_words": pa.int64(), "listed_word_ratio": pa.float32()}
+    def columns(self) -> ColumnTypes:
+        return {"listed_words": "int64", "listed_word_ratio": "float32"}
 
     def needs(self) -> tuple[str, ...]:
         return tuple(sorted({FILE + path for paths in self.lists.values() for path in paths}))
@@ -50,6 +54,12 @@ class ListedWords(CountsWords):
         return ("language",)
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import numpy as np
+        import pyarrow as pa
+
+        from corpus_assets.text.phrases import count_phrases, phrase_table
+        from corpus_assets.text.unicode import class_table
+
         languages = np.array(batch.columns["language"].to_pylist(), dtype=object)
         counts = np.zeros(len(batch), dtype=np.int64)
         ratios = np.zeros(len(batch), dtype=np.float32)

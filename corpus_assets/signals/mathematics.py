@@ -1,15 +1,18 @@
 """Density of mathematics: LaTeX, formulas, operators."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import pyarrow as pa
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import CountsWords, share
 
-from corpus_assets.signals.base import CountsWords, TextBatch, share
-from corpus_assets.signals.kernels import char_counts
-from corpus_assets.signals.kernels import mathematics as kernel
-from corpus_assets.text.unicode import DIGIT, MATHEMATICS, class_table
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 
 class Mathematics(CountsWords):
@@ -28,18 +31,22 @@ class Mathematics(CountsWords):
 
     family: Literal["mathematics"] = "mathematics"
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         return {
-            "latex_commands": pa.int64(),
-            "latex_command_ratio": pa.float32(),
-            "latex_environments": pa.int64(),
-            "formulas": pa.int64(),
-            "formula_char_share": pa.float32(),
-            "operator_char_share": pa.float32(),
-            "operator_and_digit_share": pa.float32(),
+            "latex_commands": "int64",
+            "latex_command_ratio": "float32",
+            "latex_environments": "int64",
+            "formulas": "int64",
+            "formula_char_share": "float32",
+            "operator_char_share": "float32",
+            "operator_and_digit_share": "float32",
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        from corpus_assets.signals.kernels import char_counts
+        from corpus_assets.signals.kernels import mathematics as kernel
+        from corpus_assets.text.unicode import DIGIT, MATHEMATICS, class_table
+
         found = kernel.formula_counts(batch.data, batch.offsets)
         of = char_counts.class_counts(batch.data, batch.offsets, class_table())
         operators = of[:, MATHEMATICS.bit_length() - 1]

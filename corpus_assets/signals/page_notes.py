@@ -1,13 +1,21 @@
 """The type of a page that extraction noted, as a signal (docs/how-to/extract-text.md)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import pyarrow as pa
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import SignalFamily
 
-from corpus_assets.core.schemas import PAGE_TYPE
-from corpus_assets.signals.base import SignalFamily, TextBatch
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
+
+NOTE = "page_type"
+"""Column of the documents, and of the signals."""
 
 
 class PageNotes(SignalFamily):
@@ -18,14 +26,16 @@ class PageNotes(SignalFamily):
 
     family: Literal["page_notes"] = "page_notes"
 
-    def columns(self) -> dict[str, pa.DataType]:
-        return {PAGE_TYPE.name: PAGE_TYPE.type}
+    def columns(self) -> ColumnTypes:
+        return {NOTE: "string"}
 
     def of_documents(self) -> tuple[str, ...]:
-        return (PAGE_TYPE.name,)
+        return (NOTE,)
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
-        noted = batch.columns.get(PAGE_TYPE.name)
+        import pyarrow as pa
+
+        noted = batch.columns.get(NOTE)
         if noted is None:  # no page of the part was extracted
-            noted = pa.nulls(len(batch), PAGE_TYPE.type)
-        return self.record_batch({PAGE_TYPE.name: noted})
+            noted = pa.nulls(len(batch), pa.string())
+        return self.record_batch({NOTE: noted})

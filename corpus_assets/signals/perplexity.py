@@ -4,27 +4,24 @@ CCNet grades a crawl by it (Wenzek et al. 2020, arXiv:1911.00359). Models are un
 the recipe: trained in the graph (`signals.stages.perplexity`), or KenLM's by path and digest.
 """
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import Field, StringConstraints, model_validator
 
+from corpus_assets.core.column_types import ColumnTypes
 from corpus_assets.core.errors import ModelError
-from corpus_assets.models import (
-    Doubles,
-    NgramModel,
-    divergences_of,
-    is_ngram_file,
-    load_models,
-    perplexities,
-)
-from corpus_assets.signals.base import SignalFamily, TextBatch, model_path
-from corpus_assets.signals.kenlm_perplexity import kenlm_perplexities
+from corpus_assets.signals.base import SignalFamily, model_path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.models import Doubles, NgramModel
+    from corpus_assets.text.batch import TextBatch
 
 MODEL = "perplexity:"
 """Begins the names in `needs` that are models of the recipe's `perplexity`."""
@@ -67,10 +64,10 @@ class LanguageModelFamily(SignalFamily):
     def scores(self, texts: pa.LargeStringArray, name: str, models: Mapping[str, Path]) -> Doubles:
         """float64[n] under one model; NaN where there is nothing to score."""
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         if isinstance(self.models, dict):
-            return {self.stem: pa.float32()}
-        return {f"{self.stem}_{name}": pa.float32() for name in self.models}
+            return {self.stem: "float32"}
+        return {f"{self.stem}_{name}": "float32" for name in self.models}
 
     def needs(self) -> tuple[str, ...]:
         return tuple(MODEL + name for name in self.names)
@@ -79,6 +76,10 @@ class LanguageModelFamily(SignalFamily):
         return ("language",) if isinstance(self.models, dict) else ()
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         if not isinstance(self.models, dict):
             return self.record_batch(
                 {
@@ -97,6 +98,10 @@ class LanguageModelFamily(SignalFamily):
 
     def _stored(self, values: Doubles) -> pa.Array:
         """Return rounded, so that a processor's last bit changes nothing; null for NaN."""
+
+        import numpy as np
+        import pyarrow as pa
+
         rounded = np.round(values, self.decimals)
         return pa.array(rounded.astype(np.float32), pa.float32(), mask=np.isnan(rounded))
 
@@ -118,6 +123,9 @@ class Perplexity(LanguageModelFamily):
         return "perplexity"
 
     def scores(self, texts: pa.LargeStringArray, name: str, models: Mapping[str, Path]) -> Doubles:
+        from corpus_assets.models import is_ngram_file, perplexities
+        from corpus_assets.signals.kenlm_perplexity import kenlm_perplexities
+
         path = model_path(models, MODEL + name, self.family)
         if is_ngram_file(path):
             return perplexities(trained(path, name), texts)
@@ -144,6 +152,8 @@ class TokenDivergence(LanguageModelFamily):
         return "token_divergence"
 
     def scores(self, texts: pa.LargeStringArray, name: str, models: Mapping[str, Path]) -> Doubles:
+        from corpus_assets.models import divergences_of, is_ngram_file
+
         path = model_path(models, MODEL + name, self.family)
         if not is_ngram_file(path):
             raise ModelError(
@@ -155,6 +165,9 @@ class TokenDivergence(LanguageModelFamily):
 
 def trained(path: Path, name: str) -> NgramModel:
     """One model of a file of ours."""
+
+    from corpus_assets.models import load_models
+
     known = load_models(path)
     if name not in known:
         raise ModelError(

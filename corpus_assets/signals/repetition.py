@@ -1,16 +1,20 @@
 """Repetition inside a document, after Gopher (Rae et al. 2021, table A1)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import CountsWords, share
 
-from corpus_assets.signals.base import CountsWords, Spans, TextBatch, share
-from corpus_assets.text import repetition as kernel
-from corpus_assets.text.split import CHARS
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import Spans, TextBatch
 
 TOP_NGRAMS = (2, 3, 4)
 DUP_NGRAMS = (5, 6, 7, 8, 9, 10)
@@ -37,7 +41,7 @@ class Repetition(CountsWords):
 
     family: Literal["repetition"] = "repetition"
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         names = [
             "dup_line_share",
             "dup_line_char_share",
@@ -47,9 +51,11 @@ class Repetition(CountsWords):
             *(f"dup_{n}_gram_char_share" for n in DUP_NGRAMS),
             *(f"later_{n}_gram_char_share" for n in DUP_NGRAMS),
         ]
-        return dict.fromkeys(names, pa.float32())
+        return dict.fromkeys(names, "float32")
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        from corpus_assets.text import repetition as kernel
+
         values: dict[str, npt.NDArray[np.float32]] = {}
         for name, spans in (("line", batch.lines), ("paragraph", batch.paragraphs)):
             values[f"dup_{name}_share"], values[f"dup_{name}_char_share"] = _repeats(spans)
@@ -66,6 +72,9 @@ class Repetition(CountsWords):
 
 def _repeats(spans: Spans) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Share of spans that stood earlier in their document, by number and by characters."""
+
+    from corpus_assets.text.split import CHARS
+
     repeated_chars = spans.sum_by_document(spans.spans[:, CHARS] * spans.repeats)
     return (
         share(spans.sum_by_document(spans.repeats), spans.counts),

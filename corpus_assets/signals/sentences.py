@@ -1,19 +1,24 @@
 """Sentences of texts: where they are, and what classifiers say of each alone."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from corpus_assets.core.identity import Settings
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import LABELS, POSITIVE, Classifier, Labels, Name, Reading
-from corpus_assets.signals.kernels.sentences import find_sentences, sentence_marks
-from corpus_assets.text.pieces import copy_pieces, pieces_in_chars
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from corpus_assets.text.batch import TextBatch
+
+    Ints = npt.NDArray[np.int64]
+
 Scored = tuple[int, int, float]
 """A sentence: [start, end) in characters of its text, and its score."""
 
@@ -46,6 +51,9 @@ class SentenceCut(Settings):
 
 def sentences_of(batch: TextBatch) -> tuple[Ints, Ints]:
     """Sentences of each text as `pieces: int64[k, 2]` of bytes and `rows: int64[n + 1]`."""
+
+    from corpus_assets.signals.kernels.sentences import find_sentences, sentence_marks
+
     lines = batch.lines
     spans, firsts = find_sentences(batch.data, lines.spans, sentence_marks())
     return spans, firsts[lines.rows]
@@ -55,6 +63,12 @@ def score_sentences(
     batch: TextBatch, families: Sequence[Classifier], models: Mapping[str, Path]
 ) -> list[list[list[Scored]]]:
     """For each family and each text: its sentences of LEAST_SCORE or more, in order."""
+
+    import numpy as np
+
+    from corpus_assets.text.batch import TextBatch
+    from corpus_assets.text.pieces import copy_pieces, pieces_in_chars
+
     pieces, rows = sentences_of(batch)
     places = pieces_in_chars(batch.data, batch.offsets, pieces, rows)
     own = np.arange(len(pieces) + 1, dtype=np.int64)

@@ -4,16 +4,21 @@ Released corpora come with columns of their own: a topic, a format, an education
 says in `fields.labels` and `fields.scores` where they stand, and this family carries them on.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import Field
 
-from corpus_assets.core.schemas import SOURCE_LABELS
-from corpus_assets.signals.base import SignalFamily, TextBatch
+from corpus_assets.core.column_types import ColumnTypes, arrow_schema
+from corpus_assets.signals.base import SignalFamily
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 
 class SourceLabels(SignalFamily):
@@ -26,21 +31,30 @@ class SourceLabels(SignalFamily):
     labels: tuple[str, ...] = Field(default=(), description="label signals")
     scores: tuple[str, ...] = Field(default=(), description="number signals")
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         return {
-            **dict.fromkeys(self.labels, pa.string()),
-            **dict.fromkeys(self.scores, pa.float64()),
+            **dict.fromkeys(self.labels, "string"),
+            **dict.fromkeys(self.scores, "float64"),
         }
 
     def of_documents(self) -> tuple[str, ...]:
+        from corpus_assets.core.schemas import SOURCE_LABELS
+
         return (SOURCE_LABELS,)
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from corpus_assets.core.schemas import SOURCE_LABELS
+
         given = batch.columns.get(SOURCE_LABELS)
         known = {field.name for field in given.type} if given is not None else set()
         return self.record_batch(
             {
-                name: pc.struct_field(given, name) if name in known else pa.nulls(len(batch), kind)
-                for name, kind in self.columns().items()
+                field.name: pc.struct_field(given, field.name)
+                if field.name in known
+                else pa.nulls(len(batch), field.type)
+                for field in arrow_schema(self.columns())
             }
         )

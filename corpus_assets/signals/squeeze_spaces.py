@@ -1,12 +1,14 @@
 """Surplus white space, cut out of the text."""
 
-from typing import ClassVar, Literal
+from __future__ import annotations
 
-import pyarrow as pa
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.kernels import squeeze as kernel
+from corpus_assets.core.column_types import ColumnTypes
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
+
+if TYPE_CHECKING:
+    from corpus_assets.text.batch import TextBatch
 
 
 class SqueezeSpaces(TextStep):
@@ -20,10 +22,12 @@ class SqueezeSpaces(TextStep):
 
     family: Literal["squeeze_spaces"] = "squeeze_spaces"
 
-    def columns(self) -> dict[str, pa.DataType]:
-        return {"squeezed_chars": pa.int64()}
+    def columns(self) -> ColumnTypes:
+        return {"squeezed_chars": "int64"}
 
     def rewrite(self, batch: TextBatch) -> Rewriting:
+        from corpus_assets.signals.kernels import squeeze as kernel
+
         gone, counts = kernel.surplus(batch.data, batch.offsets)
         pieces, rows = kernel.kept_pieces(gone, batch.offsets)
         columns = self.record_batch({"squeezed_chars": counts})

@@ -1,14 +1,20 @@
 """Stop words of several languages, a column each: for rules that hold for one language only."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-import pyarrow as pa
 from pydantic import Field, StringConstraints
 
-from corpus_assets.signals.base import CountsWords, TextBatch
-from corpus_assets.signals.kernels.line_dialects import distinct_by_document, equal_to
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import CountsWords
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 ListName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
@@ -27,10 +33,15 @@ class StopWords(CountsWords):
         default_factory=dict, description="words of each list; its name is the suffix of the column"
     )
 
-    def columns(self) -> dict[str, pa.DataType]:
-        return {f"stop_words_{name}": pa.int64() for name in self.lists}
+    def columns(self) -> ColumnTypes:
+        return {f"stop_words_{name}": "int64" for name in self.lists}
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        from corpus_assets.signals.kernels.line_dialects import distinct_by_document, equal_to
+        from corpus_assets.text.batch import TextBatch
+
         words = self.words_of(batch)
         values = {}
         for name, listed in self.lists.items():

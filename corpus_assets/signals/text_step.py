@@ -1,17 +1,23 @@
 """Families that rewrite the text: those after them in the list see what they leave."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import SignalFamily, TextBatch
-from corpus_assets.text.pieces import copy_pieces
+from corpus_assets.signals.base import SignalFamily
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,10 @@ class Rewriting:
 
 def cut(batch: TextBatch, pieces: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> TextBatch:
     """Return the texts that pieces leave."""
+
+    from corpus_assets.text.batch import TextBatch
+    from corpus_assets.text.pieces import copy_pieces
+
     return TextBatch.from_bytes(*copy_pieces(batch.data, pieces, rows))
 
 

@@ -15,9 +15,6 @@ from textkernels.compiled import kernel
 from textkernels.hashing import FNV_OFFSET, FNV_PRIME, GOLDEN, murmur64
 from textkernels.utf8 import decode, is_pair, is_triple, pair, triple
 
-MAX_NGRAM = 64
-"""Longest n-gram, in words, that settings may ask for."""
-
 _BASE = GOLDEN  # odd, so no word's weight in an n-gram vanishes
 _LENGTH_STEP = np.uint64(0xD6E8FEB86659FD93)
 _SPACE = 0x20

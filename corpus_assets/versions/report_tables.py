@@ -5,7 +5,7 @@ a takedown. DuckDB opens every file of a view, so that of a large version only s
 Queries see nothing but these files.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import duckdb
 import pyarrow as pa
@@ -14,6 +14,7 @@ from catalog.db.rows import LineageRow
 from catalog.formats.lineage_tables import SIGNALS
 from catalog.formats.store import FileStore
 from catalog.lineage.scans import LineageFiles, empty_table, quoted
+from corpus_assets.core.column_types import ColumnTypes, arrow_schema
 
 MOST_RECORDS = 10_000_000
 MOST_PARTS = 1_000
@@ -72,7 +73,7 @@ class ReportTables(LineageFiles):
 class EmptyTables(ReportTables):
     """Tables without rows, with the signals that a recipe computes: for trying a query."""
 
-    def __init__(self, store: FileStore, signals: Mapping[str, pa.DataType]) -> None:
+    def __init__(self, store: FileStore, signals: ColumnTypes) -> None:
         super().__init__(store, [], "not built yet")
         self._signals = signals
 
@@ -80,7 +81,8 @@ class EmptyTables(ReportTables):
         if table != "signals":
             return empty_table(table)
         declared = {column.name: column.type for column in SIGNALS.shown}
-        schema = pa.schema({**declared, **self._signals})
+        computed = {field.name: field.type for field in arrow_schema(self._signals)}
+        schema = pa.schema({**declared, **computed})
         self.connection.register("no_signals", schema.empty_table())
         return "no_signals"
 

@@ -25,7 +25,7 @@ from corpus_assets.clean.boilerplate import (
 )
 from corpus_assets.clean.settings import BoilerplateSettings
 from corpus_assets.core.schemas import DOC_ID
-from corpus_assets.signals.base import TextBatch
+from corpus_assets.text.batch import TextBatch
 
 FOOTER = "Subscribe to our newsletter today"
 SETTINGS = BoilerplateSettings(min_documents=3)

@@ -18,11 +18,11 @@ from corpus_assets.clean.clean_text import clean_documents
 from corpus_assets.clean.edits import Edit, apply_edits
 from corpus_assets.clean.rewriting import compose, edits_of_extracted, rewrite_documents
 from corpus_assets.clean.settings import CleanTextSettings
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.published.c4_lines import C4Lines
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signals import compute_signals
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
+from corpus_assets.text.batch import TextBatch
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_pages
 from corpus_assets_tests.signals.test_signals import documents
 

@@ -12,7 +12,8 @@ import pytest
 from corpus_assets.models.ngram_file import NgramModel, parse_models
 from corpus_assets.models.ngram_perplexity import perplexities
 from corpus_assets.models.ngram_score import BOUNDARY, FIRST_WORD, UNKNOWN, next_probability
-from corpus_assets.signals.stages.perplexity_training import NgramSettings, train_model
+from corpus_assets.signals.stages.perplexity_settings import NgramSettings
+from corpus_assets.signals.stages.perplexity_training import train_model
 from corpus_assets.text.split import hash_spans
 from corpus_assets_tests.models.lm_reference import units
 from corpus_assets_tests.models.test_ngram_models import folded, sample_texts

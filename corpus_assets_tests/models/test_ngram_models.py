@@ -12,7 +12,8 @@ from corpus_assets.models.ngram_file import NgramModel, dump_models, load_models
 from corpus_assets.models.ngram_perplexity import divergences_of, perplexities
 from corpus_assets.models.ngram_score import next_probability, start_line
 from corpus_assets.models.ngram_units import fold_units, split_units, unit_kinds
-from corpus_assets.signals.stages.perplexity_training import NgramSettings, drawn_texts, train_model
+from corpus_assets.signals.stages.perplexity_settings import NgramSettings
+from corpus_assets.signals.stages.perplexity_training import drawn_texts, train_model
 from corpus_assets_tests.models.lm_reference import BOUNDARY, UNKNOWN, Model, units
 
 NASTY = [

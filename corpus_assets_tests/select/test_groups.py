@@ -5,7 +5,8 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.select.groups import GroupBy, check_columns, group_labels, group_values
+from corpus_assets.select.group_labels import group_labels
+from corpus_assets.select.groups import GroupBy, check_columns, group_values
 
 PARSE = TypeAdapter[GroupBy](GroupBy).validate_python
 SIGNALS = pa.table(

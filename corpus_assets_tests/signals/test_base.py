@@ -5,9 +5,10 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.core.errors import ModelError
-from corpus_assets.signals.base import Spans, TextBatch, model_path
+from corpus_assets.signals.base import model_path
 from corpus_assets.signals.families import FAMILIES
 from corpus_assets.signals.published.gopher import GopherQuality
+from corpus_assets.text.batch import Spans, TextBatch
 from corpus_assets_tests.signals.support import reference
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_texts, real_texts
 

@@ -13,10 +13,10 @@ import pytest
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Classifier, Reading
 from corpus_assets.signals.stages.classifier_settings import TrainSettings
 from corpus_assets.signals.stages.classifier_training import train_classifier
+from corpus_assets.text.batch import TextBatch
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")

@@ -15,7 +15,6 @@ import pytest
 from corpus_assets.core.errors import ModelError, RecipeError
 from corpus_assets.models.fasttext_file import hash_word, load_model, parse_model
 from corpus_assets.models.fasttext_labels import label_scores
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Classifier, Reading
 from corpus_assets.signals.stages import classifier_training
 from corpus_assets.signals.stages.classifier_settings import TrainSettings
@@ -26,6 +25,7 @@ from corpus_assets.signals.stages.classifier_training import (
     auc,
     train_classifier,
 )
+from corpus_assets.text.batch import TextBatch
 
 SMALL = TrainSettings(bucket=1_000, dim=4, epochs=10)
 

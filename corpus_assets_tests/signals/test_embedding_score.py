@@ -10,8 +10,8 @@ import pytest
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.model_choice import ModelChoice
 from corpus_assets.signals import embedding_score
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.embedding_score import PLUG_INS, EmbeddingScore, load_scorer
+from corpus_assets.text.batch import TextBatch
 
 TINY = EntryPoint("tiny", "corpus_assets_tests.signals.support.tiny_scorer:TinyScorer", PLUG_INS)
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.ensemble import Ensemble, places_of, rank_table
+from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.ties import tie_keys
 
 Row = tuple[float | None, float | None]

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import digest
 from corpus_assets.signals.bad_words import BadWords
-from corpus_assets.signals.base import SignalFamily, TextBatch
+from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.characters import COLUMNS as SCRIPT_COLUMNS
 from corpus_assets.signals.characters import Characters
 from corpus_assets.signals.code import GENERATED, LICENCE, Code
@@ -29,6 +29,7 @@ from corpus_assets.signals.published.dolma import Dolma
 from corpus_assets.signals.published.nemo import NeMo
 from corpus_assets.signals.published.redpajama import RedPajama
 from corpus_assets.signals.stop_words import StopWords
+from corpus_assets.text.batch import TextBatch
 from corpus_assets_tests.signals.support import reference_content as content
 from corpus_assets_tests.signals.support import reference_dialects as dialects
 from corpus_assets_tests.signals.support.texts import (

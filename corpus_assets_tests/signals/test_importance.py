@@ -11,8 +11,10 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.core.errors import ModelError, SourceError
-from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.importance import BUCKETS, Importance, train_importance
+from corpus_assets.signals.importance import Importance
+from corpus_assets.signals.importance_training import train_importance
+from corpus_assets.signals.importance_weights import BUCKETS
+from corpus_assets.text.batch import TextBatch
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 from textkernels.hashing import mix_all
 

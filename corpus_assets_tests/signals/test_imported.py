@@ -19,11 +19,9 @@ from corpus_assets.core.urls import address_of
 from corpus_assets.ingest.purge import covered_keys
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.recipe import Recipe
-from corpus_assets.signals import imported
+from corpus_assets.signals import import_tables
 from corpus_assets.signals.annotations import read_annotations
-from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.imported import (
-    Imported,
+from corpus_assets.signals.import_tables import (
     find_import,
     find_rows,
     keep_import,
@@ -31,6 +29,8 @@ from corpus_assets.signals.imported import (
     redact_imports,
     sorted_table,
 )
+from corpus_assets.signals.imported import Imported
+from corpus_assets.text.batch import TextBatch
 from corpus_assets_tests.small_corpus import RECIPE
 
 ROWS = [
@@ -115,9 +115,9 @@ def test_rows_are_found_as_in_a_dictionary(
     buckets: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where many keys share a hash."""
-    plain = imported._hashes
+    plain = import_tables._hashes
     if buckets is not None:
-        monkeypatch.setattr(imported, "_hashes", lambda keys: plain(keys) % np.uint64(buckets))
+        monkeypatch.setattr(import_tables, "_hashes", lambda keys: plain(keys) % np.uint64(buckets))
     draw = random.Random(8)
     keys = [f"org,example)/{draw.randrange(150)}" for _ in range(200)]
     expected: dict[str, int] = {}

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Label, Reading
 from corpus_assets.signals.page_notes import PageNotes
 from corpus_assets.signals.source_labels import SourceLabels
@@ -17,6 +16,7 @@ from corpus_assets.signals.stages.classifier_settings import TrainSettings
 from corpus_assets.signals.stages.classifier_training import train_labels
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signals import compute_signals
+from corpus_assets.text.batch import TextBatch
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 
 TOPICS = {

@@ -10,8 +10,8 @@ import pytest
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.models.files import model_at
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.language import Language, rounded_scores
+from corpus_assets.text.batch import TextBatch
 from corpus_assets_tests.shared_data import shared_data
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 

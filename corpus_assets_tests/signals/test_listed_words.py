@@ -6,9 +6,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from corpus_assets.signals.base import FILE, TextBatch
+from corpus_assets.signals.base import FILE
 from corpus_assets.signals.listed_words import ListedWords
 from corpus_assets.signals.stages.settings import SignalSettings
+from corpus_assets.text.batch import TextBatch
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_pages
 
 LISTS = {"en": ["the", "damn", "use cookies"], "de": ["слово", "word"], "zh": ["漢", "漢字"]}

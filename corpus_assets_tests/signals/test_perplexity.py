@@ -13,12 +13,13 @@ from pydantic import ValidationError
 from corpus_assets.core.errors import MissingExtra, ModelError
 from corpus_assets.models.ngram_file import load_models
 from corpus_assets.models.ngram_perplexity import perplexities
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.kenlm_perplexity import ccnet_normalised
 from corpus_assets.signals.perplexity import MODEL, PIECES, Perplexity, TokenDivergence
-from corpus_assets.signals.stages.perplexity_training import NgramSettings, join_models, train_model
+from corpus_assets.signals.stages.perplexity_settings import NgramSettings
+from corpus_assets.signals.stages.perplexity_training import join_models, train_model
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signals import compute_signals
+from corpus_assets.text.batch import TextBatch
 from corpus_assets_tests.models.test_ngram_models import sample_texts
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 

@@ -8,12 +8,8 @@ from pydantic import ValidationError
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.models.ngram_file import parse_models
-from corpus_assets.signals.stages.perplexity_training import (
-    NgramSettings,
-    PerplexityModelEntry,
-    join_models,
-    train_model,
-)
+from corpus_assets.signals.stages.perplexity_settings import NgramSettings, PerplexityModelEntry
+from corpus_assets.signals.stages.perplexity_training import join_models, train_model
 from corpus_assets_tests.models.test_ngram_models import sample_texts
 
 

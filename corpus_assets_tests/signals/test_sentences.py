@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import Classifier, Reading
 from corpus_assets.signals.kernels.sentences import CLOSING_MARKS, count_sentences, sentence_marks
 from corpus_assets.signals.sentences import LEAST_SCORE, SentenceCut, score_sentences, sentences_of
+from corpus_assets.text.batch import TextBatch
 from corpus_assets_tests.signals.support.fasttext_files import fasttext_file
 from corpus_assets_tests.signals.support.reference_content import TERMINALS, WIDE
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_pages

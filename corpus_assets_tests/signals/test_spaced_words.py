@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.kernels.spaced_words import spaced_words
+from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.blank_texts import blank_texts
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL
 

@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.signals.base import SignalFamily, TextBatch
+from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.published.fineweb import FineWeb
 from corpus_assets.signals.published.gopher import STOP_WORDS, GopherQuality
 from corpus_assets.signals.repetition import Repetition
+from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.unicode import sentence_terminals
 from corpus_assets_tests.signals.support import reference
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_texts, real_texts

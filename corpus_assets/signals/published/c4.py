@@ -1,17 +1,18 @@
 """Document statistics of C4 and mC4, on the text as it is (Raffel et al. 2020; Xue et al. 2021)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import pyarrow as pa
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import SignalFamily, code_points_of, share
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, code_points_of, share
-from corpus_assets.signals.kernels.line_dialects import ends_with
-from corpus_assets.signals.kernels.sentences import count_sentences, sentence_marks
-from corpus_assets.text.phrases import count_phrases, phrase_table
-from corpus_assets.text.split import CHARS
-from corpus_assets.text.unicode import class_table
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 END_MARKS = '.?!"'  # what a finished line ends in
 LONG_LINE_CHARS = 200  # of the shortest line that is long
@@ -43,18 +44,24 @@ class C4(SignalFamily):
 
     family: Literal["c4"] = "c4"
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         return {
-            "curly_braces": pa.int64(),
-            "lorem_ipsum": pa.int64(),
-            "javascript_line_share": pa.float32(),
-            "policy_line_share": pa.float32(),
-            "end_mark_line_share": pa.float32(),
-            "sentences": pa.int64(),
-            "long_lines": pa.int64(),
+            "curly_braces": "int64",
+            "lorem_ipsum": "int64",
+            "javascript_line_share": "float32",
+            "policy_line_share": "float32",
+            "end_mark_line_share": "float32",
+            "sentences": "int64",
+            "long_lines": "int64",
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        from corpus_assets.signals.kernels.line_dialects import ends_with
+        from corpus_assets.signals.kernels.sentences import count_sentences, sentence_marks
+        from corpus_assets.text.phrases import count_phrases, phrase_table
+        from corpus_assets.text.split import CHARS
+        from corpus_assets.text.unicode import class_table
+
         lines, classes = batch.lines, class_table()
         marks = code_points_of(END_MARKS)
         found = {
@@ -81,5 +88,10 @@ class C4(SignalFamily):
 
 
 def _in_documents(batch: TextBatch, phrases: tuple[str, ...]) -> pa.Array:
+    import pyarrow as pa
+
+    from corpus_assets.text.phrases import count_phrases, phrase_table
+    from corpus_assets.text.unicode import class_table
+
     table = phrase_table(phrases)
     return pa.array(count_phrases(batch.data, batch.whole.spans, table, False, class_table()))

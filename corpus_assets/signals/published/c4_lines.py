@@ -1,18 +1,21 @@
 """The line rules of C4 as a step that rewrites the text (Raffel et al. 2020, section 2.2)."""
 
-from typing import ClassVar, Literal
+from __future__ import annotations
 
-import pyarrow as pa
+from typing import TYPE_CHECKING, ClassVar, Literal
+
 from pydantic import Field
 
-from corpus_assets.signals.base import CountsWords, TextBatch, code_points_of, share
-from corpus_assets.signals.kernels import c4_lines as kernel
-from corpus_assets.signals.kernels.sentences import sentence_marks
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import CountsWords, code_points_of, share
 from corpus_assets.signals.published.c4 import FILLER, JAVASCRIPT, POLICY
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
-from corpus_assets.text.phrases import phrase_table
-from corpus_assets.text.pieces import count_chars
-from corpus_assets.text.unicode import class_table
+
+if TYPE_CHECKING:
+    from corpus_assets.text.batch import TextBatch
+
+VERDICTS = ("long_word", "unfinished", "few_word", "filler", "javascript", "brace", "policy")
+"""Why a line goes."""
 
 MAX_WORD_CHARS = 1000  # of the longest word of a line that stays
 
@@ -42,16 +45,22 @@ class C4Lines(CountsWords, TextStep):
     end_marks: str = Field(default='.?!"', description="end marks of lines to keep; empty: any")
     min_words: int = Field(default=5, ge=0, description="shortest line to keep, in words")
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         return {
-            "c4_lines": pa.int64(),
-            "c4_kept_lines": pa.int64(),
-            "c4_kept_char_share": pa.float32(),
-            **{f"c4_{name}_lines": pa.int64() for name in _VERDICTS},
-            "c4_sentences": pa.int64(),
+            "c4_lines": "int64",
+            "c4_kept_lines": "int64",
+            "c4_kept_char_share": "float32",
+            **{f"c4_{name}_lines": "int64" for name in VERDICTS},
+            "c4_sentences": "int64",
         }
 
     def rewrite(self, batch: TextBatch) -> Rewriting:
+        from corpus_assets.signals.kernels import c4_lines as kernel
+        from corpus_assets.signals.kernels.sentences import sentence_marks
+        from corpus_assets.text.phrases import phrase_table
+        from corpus_assets.text.pieces import count_chars
+        from corpus_assets.text.unicode import class_table
+
         lines, words = batch.lines, self.words_of(batch)
         verdicts, sentences, pieces, rows = kernel.judge_lines(
             batch.data,
@@ -68,9 +77,18 @@ class C4Lines(CountsWords, TextStep):
             sentence_marks(),
             class_table(),
         )
+        verdict_codes = (
+            kernel.LONG_WORD,
+            kernel.NO_END_MARK,
+            kernel.FEW_WORDS,
+            kernel.FILLER,
+            kernel.JAVASCRIPT,
+            kernel.BRACE,
+            kernel.POLICY,
+        )
         counts = {
             f"c4_{name}_lines": lines.sum_by_document(verdicts == verdict)
-            for name, verdict in _VERDICTS.items()
+            for name, verdict in zip(VERDICTS, verdict_codes, strict=True)
         }
         left = cut(batch, pieces, rows)
         columns = {
@@ -80,14 +98,3 @@ class C4Lines(CountsWords, TextStep):
             "c4_sentences": sentences,
         }
         return Rewriting(left, pieces, rows, self.record_batch(columns | counts))
-
-
-_VERDICTS = {
-    "long_word": kernel.LONG_WORD,
-    "unfinished": kernel.NO_END_MARK,
-    "few_word": kernel.FEW_WORDS,
-    "filler": kernel.FILLER,
-    "javascript": kernel.JAVASCRIPT,
-    "brace": kernel.BRACE,
-    "policy": kernel.POLICY,
-}

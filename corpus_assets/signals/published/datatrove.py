@@ -7,25 +7,25 @@ paper has it. All else is counted as there. Two families, because FineWeb applie
 between them.
 """
 
+from __future__ import annotations
+
 import string
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
-from corpus_assets.signals.base import CountsWords, Spans, TextBatch, code_points_of, share
-from corpus_assets.signals.kernels import line_dialects as kernel
-from corpus_assets.signals.kernels.line_dialects import split_paragraphs
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import CountsWords, code_points_of, share
 from corpus_assets.signals.published.gopher import STOP_WORDS
 from corpus_assets.signals.repetition import DUP_NGRAMS, TOP_NGRAMS
-from corpus_assets.text import repetition as ngrams
-from corpus_assets.text.phrases import count_phrases, phrase_table
-from corpus_assets.text.split import CHARS, END, START
-from corpus_assets.text.unicode import LETTER, N_CODE_POINTS, class_table, sentence_terminals
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 # Words of nothing but these are left out of its word counts; controls and sentence ends as well.
 _PUNCTUATION = string.punctuation + "«´»–—’“”„…∶━►、。〈〉《》「」【】！％（），．１：；？～"
@@ -58,7 +58,7 @@ class DatatroveGopher(CountsWords):
 
     family: Literal["datatrove_gopher"] = "datatrove_gopher"
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         shares = [
             "mean_word_chars",
             "hash_to_word_ratio",
@@ -74,9 +74,9 @@ class DatatroveGopher(CountsWords):
             *(f"dup_{n}_gram_share" for n in DUP_NGRAMS),
         ]
         return {
-            "datatrove_n_words": pa.int64(),
-            "datatrove_stop_words_distinct": pa.int64(),
-            **{f"datatrove_{name}": pa.float32() for name in shares},
+            "datatrove_n_words": "int64",
+            "datatrove_stop_words_distinct": "int64",
+            **{f"datatrove_{name}": "float32" for name in shares},
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
@@ -84,6 +84,13 @@ class DatatroveGopher(CountsWords):
         return self.record_batch({f"datatrove_{name}": value for name, value in values.items()})
 
     def _words(self, batch: TextBatch) -> dict[str, Any]:
+        import pyarrow as pa
+
+        from corpus_assets.signals.kernels import line_dialects as kernel
+        from corpus_assets.text.batch import TextBatch
+        from corpus_assets.text.split import CHARS
+        from corpus_assets.text.unicode import LETTER, class_table
+
         words = self.words_of(batch).tokens
         has_letter = kernel.words_of_class(batch.data, words.spans, class_table(), LETTER)
         has_ink = kernel.words_within(batch.data, words.spans, _punctuation()) == 0
@@ -102,6 +109,9 @@ class DatatroveGopher(CountsWords):
         }
 
     def _lines(self, batch: TextBatch) -> dict[str, Any]:
+        from corpus_assets.signals.kernels import line_dialects as kernel
+        from corpus_assets.text.split import END, START
+
         lines = batch.raw_lines
         # A line end at the very end begins no line there.
         last = lines.spans[lines.rows[1:] - 1]
@@ -114,6 +124,13 @@ class DatatroveGopher(CountsWords):
         }
 
     def _repetition(self, batch: TextBatch) -> dict[str, Any]:
+        import numpy as np
+
+        from corpus_assets.signals.kernels.line_dialects import split_paragraphs
+        from corpus_assets.text import repetition as ngrams
+        from corpus_assets.text.batch import Spans
+        from corpus_assets.text.split import CHARS
+
         values: dict[str, Any] = {}
         lines, n_chars = batch.raw_lines, batch.n_chars
         # Runs of line ends separate; where one begins or ends the text, an empty piece is there.
@@ -159,15 +176,18 @@ class DatatroveFineWeb(CountsWords):
 
     family: Literal["datatrove_fineweb"] = "datatrove_fineweb"
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         return {
-            "datatrove_terminal_line_share": pa.float32(),
-            "datatrove_short_line_share": pa.float32(),
-            "datatrove_dup_line_ink_share": pa.float32(),
-            "datatrove_newline_to_word_ratio": pa.float32(),
+            "datatrove_terminal_line_share": "float32",
+            "datatrove_short_line_share": "float32",
+            "datatrove_dup_line_ink_share": "float32",
+            "datatrove_newline_to_word_ratio": "float32",
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        from corpus_assets.signals.kernels import line_dialects as kernel
+        from corpus_assets.text.split import CHARS
+
         lines, spans = batch.raw_lines, batch.raw_lines.spans
         inked = kernel.is_inked(batch.data, spans)
         n_inked = lines.sum_by_document(inked)
@@ -189,6 +209,9 @@ class DatatroveFineWeb(CountsWords):
 
 
 def _occurrences(batch: TextBatch, phrases: tuple[str, ...]) -> npt.NDArray[np.int64]:
+    from corpus_assets.text.phrases import count_phrases, phrase_table
+    from corpus_assets.text.unicode import class_table
+
     table = phrase_table(phrases)
     return count_phrases(batch.data, batch.whole.spans, table, False, class_table())
 
@@ -196,6 +219,11 @@ def _occurrences(batch: TextBatch, phrases: tuple[str, ...]) -> npt.NDArray[np.i
 @lru_cache(maxsize=1)
 def _punctuation() -> npt.NDArray[np.uint8]:
     """uint8[0x110000]: 1 for what it takes for punctuation."""
+
+    import numpy as np
+
+    from corpus_assets.text.unicode import N_CODE_POINTS
+
     table = np.zeros(N_CODE_POINTS, dtype=np.uint8)
     table[code_points_of(_PUNCTUATION + _CONTROLS)] = 1
     table[_terminals()] = 1
@@ -203,11 +231,20 @@ def _punctuation() -> npt.NDArray[np.uint8]:
 
 
 def _terminals() -> npt.NDArray[np.int32]:
+    import numpy as np
+
+    from corpus_assets.text.unicode import sentence_terminals
+
     return np.union1d(sentence_terminals(), code_points_of(_MORE_TERMINALS)).astype(np.int32)
 
 
 def _empty_ends(batch: TextBatch) -> npt.NDArray[np.int64]:
     """int64[n]: 0 to 2, empty pieces at the ends of `re.split("\\n+", text)`; 1 for no text."""
+
+    import numpy as np
+
+    from corpus_assets.text.split import CHARS
+
     lines = batch.raw_lines
     first, last = lines.spans[lines.rows[:-1]], lines.spans[lines.rows[1:] - 1]
     is_empty = batch.n_chars == 0

@@ -1,20 +1,19 @@
 """Gopher's statistics in the dialect of DCLM's baseline (Li et al. 2024), which follows RefinedWeb."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-import pyarrow as pa
-
-from corpus_assets.signals.base import SignalFamily, Spans, TextBatch, code_points_of, share
-from corpus_assets.signals.kernels import line_dialects as kernel
-from corpus_assets.signals.kernels.word_boundaries import boundary_words, plain_words, stripped
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import SignalFamily, code_points_of, share
 from corpus_assets.signals.repetition import DUP_NGRAMS, TOP_NGRAMS
-from corpus_assets.text import repetition as ngrams
-from corpus_assets.text.phrases import count_phrases, phrase_table
-from corpus_assets.text.split import CHARS
-from corpus_assets.text.unicode import class_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 _BULLETS = "●•*-"
 _SYMBOLS = ("#", "...", ". . .", "…")
@@ -44,7 +43,7 @@ class DCLM(SignalFamily):
 
     family: Literal["dclm"] = "dclm"
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         names = [
             "symbol_to_word_ratio",
             "bullet_line_share",
@@ -56,9 +55,23 @@ class DCLM(SignalFamily):
             *(f"top_{n}_gram_ratio" for n in TOP_NGRAMS),
             *(f"dup_{n}_gram_char_share" for n in DUP_NGRAMS),
         ]
-        return {"dclm_n_words": pa.int64(), **{f"dclm_{name}": pa.float32() for name in names}}
+        return {"dclm_n_words": "int64", **{f"dclm_{name}": "float32" for name in names}}
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import numpy as np
+
+        from corpus_assets.signals.kernels import line_dialects as kernel
+        from corpus_assets.signals.kernels.word_boundaries import (
+            boundary_words,
+            plain_words,
+            stripped,
+        )
+        from corpus_assets.text import repetition as ngrams
+        from corpus_assets.text.batch import Spans
+        from corpus_assets.text.phrases import count_phrases, phrase_table
+        from corpus_assets.text.split import CHARS
+        from corpus_assets.text.unicode import class_table
+
         lines, data = batch.lines, batch.data
         symbols = np.zeros(len(batch), dtype=np.int64)
         for symbol in _SYMBOLS:

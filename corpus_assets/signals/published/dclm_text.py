@@ -1,19 +1,22 @@
 """DCLM's cutting of addresses and empty lines, before anything is counted (Li et al. 2024)."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import Field, field_validator
 
-from corpus_assets.signals.base import TextBatch
-from corpus_assets.signals.kernels.squeeze import kept_pieces
+from corpus_assets.core.column_types import ColumnTypes
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from corpus_assets.text.batch import TextBatch
 
 Span = tuple[int, int]
 
@@ -57,10 +60,14 @@ class DCLMText(TextStep):
                 raise ValueError(f"{tld!r}: write top-level domains in lowercase without a dot")
         return value
 
-    def columns(self) -> dict[str, pa.DataType]:
-        return {"dclm_cut_addresses": pa.int64(), "dclm_cut_newlines": pa.int64()}
+    def columns(self) -> ColumnTypes:
+        return {"dclm_cut_addresses": "int64", "dclm_cut_newlines": "int64"}
 
     def rewrite(self, batch: TextBatch) -> Rewriting:
+        import numpy as np
+
+        from corpus_assets.signals.kernels.squeeze import kept_pieces
+
         gone = np.zeros(batch.data.size, dtype=np.uint8)
         addresses = np.zeros(len(batch), dtype=np.int64)
         for row in self._with_addresses(batch):
@@ -82,6 +89,10 @@ class DCLMText(TextStep):
 
     def _with_addresses(self, batch: TextBatch) -> list[int]:
         """Rows of texts that may hold an address."""
+
+        import numpy as np
+        import pyarrow.compute as pc
+
         like = f"{IP_LIKE}|{IN_HOST}[.][^.]" if self.tlds else IP_LIKE
         found = pc.match_substring_regex(batch.texts, like)
         rows: list[int] = np.flatnonzero(found.to_numpy(zero_copy_only=False)).tolist()
@@ -107,6 +118,9 @@ class DCLMText(TextStep):
         self, batch: TextBatch, gone: npt.NDArray[np.uint8]
     ) -> npt.NDArray[np.int64]:
         """Line ends that follow MAX_NEWLINES others in what is left."""
+
+        import numpy as np
+
         left = np.flatnonzero(gone == 0)
         is_newline = batch.data[left] == ord("\n")
         number = np.arange(len(left))

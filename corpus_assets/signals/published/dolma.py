@@ -1,18 +1,20 @@
 """Gopher's and C4's statistics in the dialect of Dolma (Soldaini et al. 2024, appendix N.4)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-import pyarrow as pa
-
-from corpus_assets.signals.base import CountsWords, TextBatch, code_points_of, share
-from corpus_assets.signals.kernels import line_dialects as kernel
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import CountsWords, code_points_of, share
 from corpus_assets.signals.published.gopher import STOP_WORDS
 from corpus_assets.signals.repetition import DUP_NGRAMS, TOP_NGRAMS
-from corpus_assets.text import repetition as ngrams
-from corpus_assets.text.split import CHARS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 
 class Dolma(CountsWords):
@@ -38,7 +40,7 @@ class Dolma(CountsWords):
 
     family: Literal["dolma"] = "dolma"
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         shares = [
             "median_word_chars",
             "symbol_word_share",
@@ -51,8 +53,8 @@ class Dolma(CountsWords):
             "unfinished_line_share",
         ]
         return {
-            "dolma_stop_words_counted": pa.int64(),
-            **{f"dolma_{name}": pa.float32() for name in shares},
+            "dolma_stop_words_counted": "int64",
+            **{f"dolma_{name}": "float32" for name in shares},
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
@@ -60,6 +62,13 @@ class Dolma(CountsWords):
         return self.record_batch({f"dolma_{name}": value for name, value in values.items()})
 
     def _words(self, batch: TextBatch) -> dict[str, Any]:
+        import numpy as np
+        import pyarrow as pa
+
+        from corpus_assets.signals.kernels import line_dialects as kernel
+        from corpus_assets.text.batch import TextBatch
+        from corpus_assets.text.split import CHARS
+
         words = self.words_of(batch)
         symbols = kernel.words_with(batch.data, words.spans, code_points_of("#…"))
         stops = TextBatch.from_arrow(pa.array(STOP_WORDS, pa.string()))
@@ -72,6 +81,11 @@ class Dolma(CountsWords):
         }
 
     def _lines(self, batch: TextBatch) -> dict[str, Any]:
+        import numpy as np
+
+        from corpus_assets.signals.kernels import line_dialects as kernel
+        from corpus_assets.text.split import CHARS
+
         lines, data = batch.raw_lines, batch.data
         # No line is one of nothing: a text without characters has no statistics there.
         some = (batch.n_chars > 0).astype(np.int64)
@@ -91,6 +105,10 @@ class Dolma(CountsWords):
         }
 
     def _ngrams(self, batch: TextBatch) -> dict[str, Any]:
+        import numpy as np
+
+        from corpus_assets.text import repetition as ngrams
+
         values: dict[str, Any] = {}
         words = self.words_of(batch)
         largest = max(DUP_NGRAMS)

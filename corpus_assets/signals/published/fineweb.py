@@ -1,16 +1,20 @@
 """Line statistics of the FineWeb quality filter (Penedo et al. 2024)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import CountsWords, TextBatch, share
-from corpus_assets.signals.kernels import text_counts as kernel
-from corpus_assets.text.unicode import sentence_terminals
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import CountsWords, share
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 SHORT_LINE_CHARS = 30
 
@@ -35,15 +39,20 @@ class FineWeb(CountsWords):
         default="", description="additional quotation marks, for C4 and the first FineWeb"
     )
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         return {
-            "terminal_line_share": pa.float32(),
-            "short_line_share": pa.float32(),
-            "fineweb_dup_line_char_share": pa.float32(),
-            "newline_to_word_ratio": pa.float32(),
+            "terminal_line_share": "float32",
+            "short_line_share": "float32",
+            "fineweb_dup_line_char_share": "float32",
+            "newline_to_word_ratio": "float32",
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import numpy as np
+
+        from corpus_assets.signals.kernels import text_counts as kernel
+        from corpus_assets.text.unicode import sentence_terminals
+
         lines = batch.lines
         extra = np.array([ord(mark) for mark in self.extra_terminal_marks], dtype=np.int32)
         counts = kernel.line_counts(

@@ -1,16 +1,20 @@
 """Document statistics of the Gopher quality filter (Rae et al. 2021, appendix A.1.1)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
-from corpus_assets.signals.base import CountsWords, TextBatch, share
-from corpus_assets.signals.kernels import text_counts as kernel
-from corpus_assets.text.unicode import letter_table
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import CountsWords, share
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 STOP_WORDS = ("the", "be", "to", "of", "and", "that", "have", "with")
 
@@ -32,20 +36,27 @@ class GopherQuality(CountsWords):
     family: Literal["gopher_quality"] = "gopher_quality"
     bullets: str = Field(default="•‣◦▪●-*", description="characters that begin a bullet line")
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         return {
-            "n_words": pa.int64(),
-            "mean_word_chars": pa.float32(),
-            "hash_to_word_ratio": pa.float32(),
-            "ellipsis_to_word_ratio": pa.float32(),
-            "bullet_line_share": pa.float32(),
-            "ellipsis_line_share": pa.float32(),
-            "alphabetic_word_share": pa.float32(),
-            "stop_words_distinct": pa.int64(),
-            "stop_words_counted": pa.int64(),
+            "n_words": "int64",
+            "mean_word_chars": "float32",
+            "hash_to_word_ratio": "float32",
+            "ellipsis_to_word_ratio": "float32",
+            "bullet_line_share": "float32",
+            "ellipsis_line_share": "float32",
+            "alphabetic_word_share": "float32",
+            "stop_words_distinct": "int64",
+            "stop_words_counted": "int64",
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import numpy as np
+        import pyarrow as pa
+
+        from corpus_assets.signals.kernels import text_counts as kernel
+        from corpus_assets.text.batch import TextBatch
+        from corpus_assets.text.unicode import letter_table
+
         words, lines = self.words_of(batch), batch.lines
         stops = TextBatch.from_arrow(pa.array(STOP_WORDS, pa.large_string()))
         counts = kernel.gopher_counts(

@@ -1,19 +1,23 @@
 """Statistics of NeMo Curator's list of heuristic filters that no other family has (NVIDIA, 2024)."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import SignalFamily, share
 
-from corpus_assets.signals.base import SignalFamily, TextBatch, share
-from corpus_assets.text.split import CHARS, END
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
 
-Ints = npt.NDArray[np.int64]
+    from corpus_assets.text.batch import TextBatch
+
+    Ints = npt.NDArray[np.int64]
 
 URL = "https?://[!$-_a-z]+"
 WIDE_BRACKETS = "[⟨⟩]"
@@ -41,14 +45,19 @@ class NeMo(SignalFamily):
 
     family: Literal["nemo"] = "nemo"
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         shares = ("non_alphanumeric", "url_char", "bracket", "boilerplate_paragraph")
         return {
-            **{f"nemo_{name}_share": pa.float32() for name in (*shares, "unfinished_line")},
-            "nemo_max_word_chars": pa.int64(),
+            **{f"nemo_{name}_share": "float32" for name in (*shares, "unfinished_line")},
+            "nemo_max_word_chars": "int64",
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import numpy as np
+        import pyarrow.compute as pc
+
+        from corpus_assets.text.split import END
+
         plain = _count(
             batch, b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789\n?!,."
         )
@@ -73,6 +82,9 @@ class NeMo(SignalFamily):
         return found
 
     def _boilerplate(self, batch: TextBatch) -> npt.NDArray[np.float32]:
+        import numpy as np
+        import pyarrow.compute as pc
+
         paragraphs = pc.split_pattern(batch.texts, "\n\n")
         each, owner = paragraphs.flatten(), pc.list_parent_indices(paragraphs).to_numpy()
         either = "|".join(map(re.escape, PHRASES))
@@ -88,11 +100,16 @@ class NeMo(SignalFamily):
 
 
 def _ints(values: pa.Array) -> Ints:
+    import numpy as np
+
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _count(batch: TextBatch, some: bytes) -> Ints:
     """How many of these ASCII characters each text has."""
+
+    import numpy as np
+
     known = np.zeros(256, dtype=np.bool_)
     known[np.frombuffer(some, np.uint8)] = True
     totals = np.concatenate([[0], np.cumsum(known[batch.data], dtype=np.int64)])
@@ -102,11 +119,19 @@ def _count(batch: TextBatch, some: bytes) -> Ints:
 
 def _url_chars(batch: TextBatch) -> Ints:
     """Characters of addresses, which are ASCII: what taking them out leaves is shorter by them."""
+
+    import numpy as np
+    import pyarrow.compute as pc
+
     left = pc.replace_substring_regex(batch.texts, URL, "")
     return np.diff(batch.offsets) - _ints(pc.binary_length(left))
 
 
 def _longest_words(batch: TextBatch) -> Ints:
+    import numpy as np
+
+    from corpus_assets.text.split import CHARS
+
     words = batch.words
     found = np.zeros(len(batch), dtype=np.int64)
     some = words.counts > 0

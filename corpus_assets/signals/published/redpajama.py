@@ -1,22 +1,19 @@
 """Signals of RedPajama-V2 that need no model or word list (Weber et al. 2024, appendix B)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from corpus_assets.signals.base import CountsWords, TextBatch, code_points_of, share
-from corpus_assets.signals.kernels import line_dialects as lines_kernel
-from corpus_assets.signals.kernels import redpajama as kernel
+from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.signals.base import CountsWords, code_points_of, share
 from corpus_assets.signals.repetition import DUP_NGRAMS, TOP_NGRAMS
-from corpus_assets.text import repetition as ngrams
-from corpus_assets.text.phrases import count_phrases, phrase_table
-from corpus_assets.text.split import END, START
-from corpus_assets.text.unicode import class_table
-from textkernels.normal_forms import nfd
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from corpus_assets.text.batch import TextBatch
 
 _BULLETS = "\u2022\u2023\u25b6\u25c0\u25e6\u25a0\u25a1\u25aa\u25ab\u2013"
 _SYMBOLS = ("#", "...", "…")
@@ -51,7 +48,7 @@ class RedPajama(CountsWords):
 
     family: Literal["redpajama"] = "redpajama"
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         shares = [
             "mean_word_chars",
             "unique_word_share",
@@ -71,8 +68,9 @@ class RedPajama(CountsWords):
             "parenthesis_share",
         ]
         counts = ("n_words", "sentences", "javascript_words")
-        return {f"redpajama_{name}": pa.int64() for name in counts} | {
-            f"redpajama_{name}": pa.float32() for name in shares
+        return {
+            **{f"redpajama_{name}": "int64" for name in counts},
+            **{f"redpajama_{name}": "float32" for name in shares},
         }
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
@@ -81,6 +79,14 @@ class RedPajama(CountsWords):
         return self.record_batch({f"redpajama_{name}": value for name, value in values.items()})
 
     def _words(self, plain: TextBatch) -> dict[str, Any]:
+        import numpy as np
+        import pyarrow as pa
+
+        from corpus_assets.signals.kernels import line_dialects as lines_kernel
+        from corpus_assets.signals.kernels import redpajama as kernel
+        from corpus_assets.text import repetition as ngrams
+        from corpus_assets.text.batch import TextBatch
+
         words = self.words_of(plain)
         entropy = kernel.entropies(words.rows, words.repeats, words.occurrences)
         name = TextBatch.from_arrow(pa.array(["javascript"]))
@@ -102,6 +108,12 @@ class RedPajama(CountsWords):
         return values
 
     def _tokens(self, batch: TextBatch) -> dict[str, Any]:
+        import numpy as np
+
+        from corpus_assets.signals.kernels import redpajama as kernel
+        from corpus_assets.text.phrases import count_phrases, phrase_table
+        from corpus_assets.text.unicode import class_table
+
         counts = kernel.token_counts(batch.data, batch.offsets, class_table())
         tokens, n_chars = counts[:, kernel.TOKENS], batch.n_chars
         symbols = np.zeros(len(batch), dtype=np.int64)
@@ -120,6 +132,9 @@ class RedPajama(CountsWords):
         }
 
     def _lines(self, batch: TextBatch, plain: TextBatch) -> dict[str, Any]:
+        from corpus_assets.signals.kernels import line_dialects as lines_kernel
+        from corpus_assets.text.split import END, START
+
         lines, data = batch.raw_lines, batch.data
         last = lines.spans[lines.rows[1:] - 1]
         n_lines = lines.counts - (last[:, START] == last[:, END])
@@ -136,6 +151,14 @@ class RedPajama(CountsWords):
 
 def _plain(batch: TextBatch) -> TextBatch:
     """Return the texts without ASCII punctuation, in small letters, decomposed (NFD)."""
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from corpus_assets.signals.kernels import redpajama as kernel
+    from corpus_assets.text.batch import TextBatch
+    from textkernels.normal_forms import nfd
+
     plain = TextBatch.from_bytes(*kernel.without_punctuation(batch.data, batch.offsets))
     if pc.all(pc.string_is_ascii(plain.texts)).as_py() is not False:
         return plain

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         outside_files,
         outside_models,
     )
-    from corpus_assets.signals.stages.perplexity_training import PerplexityModelEntry, check_models
+    from corpus_assets.signals.stages.perplexity_settings import PerplexityModelEntry, check_models
     from corpus_assets.signals.stages.planner import SignalsRecipe
     from corpus_assets.signals.stages.ranks import SCORE_RANKS, SCORE_SAMPLE
     from corpus_assets.signals.stages.settings import SignalSettings

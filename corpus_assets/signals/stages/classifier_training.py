@@ -31,9 +31,9 @@ from corpus_assets.models import (
     train_rows,
     without_spelling,
 )
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.classifier import NEGATIVE, POSITIVE, ReadsTexts
 from corpus_assets.signals.stages.classifier_settings import TrainSettings
+from corpus_assets.text.batch import TextBatch
 
 VERSION = 3
 

@@ -22,11 +22,13 @@ from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output, local_checked
 from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.scrub import sample_settings, scrubbed_sample
-from corpus_assets.signals.base import SignalFamily, TextBatch
+from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.classifier import MODEL, Classifier, Label, Reading
 from corpus_assets.signals.ensemble import RANKS
-from corpus_assets.signals.importance import Importance, train_importance
-from corpus_assets.signals.imported import IMPORT, Imported, find_import
+from corpus_assets.signals.import_tables import find_import
+from corpus_assets.signals.importance import Importance
+from corpus_assets.signals.importance_training import train_importance
+from corpus_assets.signals.imported import IMPORT, Imported
 from corpus_assets.signals.source_labels import SourceLabels
 from corpus_assets.signals.stages.classifier_settings import (
     LABELLED,
@@ -48,6 +50,7 @@ from corpus_assets.signals.stages.training_sample import (
     read_page_list,
     read_texts,
 )
+from corpus_assets.text.batch import TextBatch
 
 NODE = files.CLASSIFIER.stage
 COLUMNS = ["doc_id", "url_key", "host", "text"]

@@ -31,12 +31,13 @@ from corpus_assets.core.sample import Sample
 from corpus_assets.core.store import local_checked
 from corpus_assets.core.task import read_table
 from corpus_assets.models import LibraryModel, by_language
-from corpus_assets.signals.base import ScoredByFastText, SignalFamily, TextBatch
+from corpus_assets.signals.base import ScoredByFastText, SignalFamily
 from corpus_assets.signals.classifier import Classifier, Label
 from corpus_assets.signals.language import Language
 from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.signal_models import models_of_signals
 from corpus_assets.signals.text_step import TextStep
+from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.blank_texts import blank_texts
 
 PARTS, DOCUMENTS = 8, 8

@@ -18,13 +18,8 @@ from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext
 from corpus_assets.signals.perplexity import MODEL, PIECES
-from corpus_assets.signals.stages.perplexity_training import (
-    VERSION,
-    NgramSettings,
-    PerplexityModelEntry,
-    join_models,
-    train_model,
-)
+from corpus_assets.signals.stages.perplexity_settings import NgramSettings, PerplexityModelEntry
+from corpus_assets.signals.stages.perplexity_training import VERSION, join_models, train_model
 from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.training_sample import read_texts
 

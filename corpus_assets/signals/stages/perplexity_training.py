@@ -10,24 +10,20 @@ lock. It is a function of the set of texts, in whatever order they come.
 Training takes about 50 bytes of memory and 0.4 microseconds a character at order 4.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field, model_validator
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.core.identity import Settings
-from corpus_assets.core.model_choice import Model
 from corpus_assets.core.sample import Sample, held_out
 from corpus_assets.models import (
     BOUNDARY,
     EDGE,
     FIRST_WORD,
-    MAX_ORDER,
     UNKNOWN,
     NgramModel,
     Trie,
@@ -42,81 +38,12 @@ from corpus_assets.models import (
     split_units,
     unit_kinds,
 )
-from corpus_assets.signals.perplexity import MODEL
+from corpus_assets.signals.stages.perplexity_settings import NgramSettings
 from corpus_assets.text.split import hash_spans
 
 VERSION = 2
 
 BATCH_CHARS = 4_000_000
-
-
-@dataclass(frozen=True)
-class NgramSettings:
-    """What the model is, and what bounds it: up to 20 bytes an n-gram, 36 a word."""
-
-    order: int = 4  # words of the longest n-grams
-    max_vocabulary: int = 200_000  # the least word count is raised until no more words are left
-    min_word_count: int = 2  # rarer words are unknown words
-    max_ngrams: int = 4_000_000  # of two and more words; the rarest go until no more are left
-    max_chars: int = 100_000_000  # read of all texts together, which are drawn by keyed hash
-    min_texts: int = 10  # distinct ones
-    holdout_share: float = 0.05  # of texts that are not trained on but measured with
-    seed: int = 0  # of the drawing of texts
-
-
-class PerplexityModelEntry(Settings):
-    """A model that is trained on texts, or one of KenLM."""
-
-    texts: tuple[str, ...] = Field(
-        default=(), description="training files: JSONL or Parquet with a field `text`"
-    )
-    where: dict[str, str] = Field(
-        default_factory=dict,
-        description="use only rows with these values, e.g. {lang: de}",
-    )
-    order: int = Field(
-        default=NgramSettings.order,
-        ge=2,
-        le=MAX_ORDER,
-        description="longest n-grams, in words",
-    )
-    model: Model | None = Field(default=None, description="a KenLM model, instead of `texts`")
-    pieces: Model | None = Field(
-        default=None,
-        description="its SentencePiece model, as in CCNet",
-    )
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
-        if bool(self.texts) == (self.model is not None):
-            raise ValueError("set either `texts` to train on, or `model`")
-        if self.model is None and self.pieces is not None:
-            raise ValueError("`pieces` goes with `model`")
-        if not self.texts and self.where:
-            raise ValueError("`where` goes with `texts`")
-        return self
-
-    @property
-    def is_trained(self) -> bool:
-        return bool(self.texts)
-
-    def identity(self) -> dict[str, Any]:
-        """Where files lie is not identity; models are known by their names and digests."""
-        if self.model is None:
-            return {"texts": len(self.texts), "where": self.where, "order": self.order}
-        pieces = {"pieces": self.pieces.identity()} if self.pieces else {}
-        return {"model": self.model.identity()} | pieces
-
-
-def check_models(entries: Mapping[str, PerplexityModelEntry], needs: Iterable[str]) -> None:
-    """Refuse families that name models which are not here."""
-    for need in needs:
-        name = need.removeprefix(MODEL)
-        if need.startswith(MODEL) and name not in entries:
-            raise ValueError(
-                f"signals.families: there is no perplexity model {name!r}; known: "
-                f"{', '.join(entries) or 'none, list it under `perplexity`'}"
-            )
 
 
 @dataclass(frozen=True)

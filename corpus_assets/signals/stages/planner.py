@@ -7,7 +7,7 @@ from corpus_assets.core.planner import Planner
 from corpus_assets.scrub import ScrubRecipe
 from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.stages.classifier_settings import ClassifierEntry
-from corpus_assets.signals.stages.perplexity_training import PerplexityModelEntry
+from corpus_assets.signals.stages.perplexity_settings import PerplexityModelEntry
 from corpus_assets.signals.stages.settings import SignalSettings
 
 

@@ -1,23 +1,51 @@
 """Which signals a recipe asks for, and what follows from that: columns, models, text steps."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Self, Union
+from contextlib import suppress
+from functools import cache
+from typing import Annotated, Any, Self, Union
 
-import pyarrow as pa
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    Field,
+    PlainValidator,
+    SerializeAsAny,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
+from corpus_assets.core.column_types import ColumnType, ColumnTypes
 from corpus_assets.core.identity import Settings
-from corpus_assets.models import LabelEngine
+from corpus_assets.core.model_choice import LabelEngine
 from corpus_assets.signals.base import CountsWords, ScoredByFastText, SignalFamily, WordBreaks
 from corpus_assets.signals.classifier import Reading, ReadsTexts
 from corpus_assets.signals.ensemble import Ensemble
 from corpus_assets.signals.families import FAMILIES
 from corpus_assets.signals.text_step import TextStep
 
-if TYPE_CHECKING:
-    AnyFamily = SignalFamily
-else:
-    AnyFamily = Annotated[Union[tuple(FAMILIES.values())], Field(discriminator="family")]  # noqa: UP007
+
+@cache
+def _every_family() -> TypeAdapter[SignalFamily]:
+    every: Any = Union[tuple(FAMILIES.values())]  # noqa: UP007
+    tagged: Any = Annotated[every, Field(discriminator="family")]
+    return TypeAdapter(tagged)
+
+
+def _read_family(value: Any) -> SignalFamily:
+    """Read the settings of a family, of which alone the file is imported. Where they are refused,
+    an error says what is expected, of which family."""
+    if isinstance(value, SignalFamily):
+        return value
+    name = value.get("family") if isinstance(value, Mapping) else None
+    if isinstance(name, str) and name in FAMILIES:
+        with suppress(ValidationError):
+            return FAMILIES[name].model_validate(value)
+    return _every_family().validate_python(value)
+
+
+AnyFamily = Annotated[SerializeAsAny[SignalFamily], PlainValidator(_read_family)]
 
 
 class SignalSettings(Settings):
@@ -74,9 +102,9 @@ class SignalSettings(Settings):
         """Return settings with each family's version, so that raising one recomputes its signals."""
         return {"families": [family.identity() for family in self.families]}
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> ColumnTypes:
         """Names and types of all signals, in order."""
-        out = {"n_chars": pa.int64()}
+        out: dict[str, ColumnType] = {"n_chars": "int64"}
         for family in self.families:
             out.update(family.columns())
         return out
@@ -125,7 +153,7 @@ class SignalSettings(Settings):
         return frozenset(found)
 
     def document_columns(self) -> list[str]:
-        """Columns of the documents that signals are computed from; not all documents have all."""
+        """ColumnTypes of the documents that signals are computed from; not all documents have all."""
         own = {name for family in self.families for name in family.of_documents()}
         return ["doc_id", "domain", *sorted(own - {"doc_id", "domain"}), "text"]
 

@@ -12,7 +12,8 @@ from corpus_assets.core.store import Output, local_checked
 from corpus_assets.core.task import TaskContext
 from corpus_assets.signals.base import FILE
 from corpus_assets.signals.embedding_score import EmbeddingScore
-from corpus_assets.signals.imported import IMPORT, find_import
+from corpus_assets.signals.import_tables import find_import
+from corpus_assets.signals.imported import IMPORT
 from corpus_assets.signals.stages.classifiers import learned_inputs
 from corpus_assets.signals.stages.perplexity import model_inputs
 from corpus_assets.signals.stages.planner import SignalsPlanner

@@ -14,17 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.core import files
+from corpus_assets.core.column_types import arrow_schema
 from corpus_assets.core.earlier import aligned_rows
 from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_label
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signal_models import MODEL_FILES, model_files, models_of_signals
 from corpus_assets.signals.text_step import TextStep
+from corpus_assets.text.batch import TextBatch
 
 VERSION = 2
 IMPORTED = "imported"  # the note that counts documents with a row of each import
@@ -41,7 +42,7 @@ def compute_signals(
 
     The result does not depend on how rows fall into batches.
     """
-    schema = pa.schema([("doc_id", DOC_ID), *settings.columns().items()])
+    schema = pa.schema([("doc_id", DOC_ID), *arrow_schema(settings.columns())])
     read = [name for name in settings.document_columns() if name in documents.schema.names]
     batches = []
     for domain, piece in _pieces(documents.select(read)):
@@ -58,7 +59,9 @@ def compute_signals(
                 found = done.columns.columns
                 batch = done.left
             else:
-                found = [pa.nulls(len(batch), dtype) for dtype in family.columns().values()]
+                found = [
+                    pa.nulls(len(batch), field.type) for field in arrow_schema(family.columns())
+                ]
             known |= dict(zip(names, found, strict=True))
         batches.append(pa.RecordBatch.from_arrays(list(known.values()), schema=schema))
     return pa.Table.from_batches(batches, schema=schema)

@@ -20,8 +20,8 @@ from corpus_assets.core.errors import SourceError
 from corpus_assets.core.sample import PLACE, Sample
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.urls import Blocklist, address_of, canonical_host, has_prefix, prefix_free
-from corpus_assets.signals.base import TextBatch
 from corpus_assets.signals.language import Language
+from corpus_assets.text.batch import TextBatch
 
 AT_ONCE = 1_000  # documents whose language is looked at together
 

@@ -16,7 +16,7 @@ from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest import formats
 from corpus_assets.ingest.documents import ingest_part
 from corpus_assets.ingest.entry import SourceEntry
-from corpus_assets.ingest.formats import FORMATS, find_formats, format_of, read_records
+from corpus_assets.ingest.formats import FORMATS, format_of, read_records
 from corpus_assets.ingest.listing import list_files, list_names
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets.ingest.settings import IngestSettings
@@ -64,8 +64,6 @@ def with_poems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     folder.mkdir()
     shutil.copy(NEW, folder / "poems.py")
     monkeypatch.setattr(formats, "__path__", [*formats.__path__, str(folder)])
-    for name, found in find_formats().items():
-        monkeypatch.setitem(FORMATS, name, found)
     yield
     sys.modules.pop("corpus_assets.ingest.formats.poems")
     del formats.poems  # type: ignore[attr-defined]
@@ -149,5 +147,5 @@ def test_two_formats_of_one_name_are_refused(
     text = NEW.read_text().replace('"poems"', '"text"')
     (tmp_path / "formats" / "poems.py").write_text(text)
     sys.modules.pop("corpus_assets.ingest.formats.poems")
-    with pytest.raises(ValueError, match="there is a format 'text' already"):
-        find_formats()
+    with pytest.raises(ValueError, match="there is a 'text' already"):
+        list(FORMATS)
