@@ -199,7 +199,7 @@ class Build:
         session = self.session
         pin_sources(session, record)
         kernels = kernels_line(cache_folder("corpus_assets"))
-        notes = (*session.pipeline.recipe.caveats(), *session.taken_over.lines(), kernels)
+        notes = (*session.pipeline.recipe.caveats(), *session.reused.lines(), kernels)
         for line in filter(None, notes):
             session.progress.log(line)
         self._is_pinned = True
@@ -296,7 +296,7 @@ def _snapshots(pipeline: Pipeline, asset: str) -> Sequence[str | None]:
 
 
 def resolve_lock(session: Session, folder: Path) -> str:
-    """Resolve the calibrations that are not taken over, and write the lock and its files to a
+    """Resolve the calibrations that are not reused, and write the lock and its files to a
     folder."""
     pipeline = session.pipeline
     needed = pipeline.graph.upstream(_unpinned(pipeline))

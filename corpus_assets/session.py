@@ -20,7 +20,7 @@ from corpus_assets.ingest import Locations, Suppressions, is_demo
 from corpus_assets.recipe import find_recipe, load_with_added
 from corpus_assets.stages import function_of
 from corpus_assets.versions import (
-    TakenOver,
+    ReusedCalibrations,
     check_published,
     load_published_recipe,
     lock_folder,
@@ -28,7 +28,7 @@ from corpus_assets.versions import (
     open_kept,
     published_files,
     published_lock,
-    take_over,
+    reuse_calibrations,
 )
 
 
@@ -43,7 +43,7 @@ class Session:
     replaces: tuple[str, ...] = ()  # versions that what is published takes the place of
     requests: tuple[int, ...] = ()  # takedowns that it is built for
     lock_folder: Path | None = None  # where the lock of the recipe lies, or would
-    taken_over: TakenOver = field(default_factory=TakenOver)
+    reused: ReusedCalibrations = field(default_factory=ReusedCalibrations)
 
 
 @contextlib.contextmanager
@@ -63,7 +63,7 @@ def open_session(
     Tasks run in `workers` processes of this machine, unless `engine` says otherwise.
 
     Under `lock`, recipe and inputs must be those it names; `calibrations` takes all calibrations
-    of a lock. Without either, those that the recipe still asks for are taken over from the lock
+    of a lock. Without either, those that the recipe still asks for are reused from the lock
     beside it or from its live versions, but for those that `upgrade` names.
     """
     path = find_recipe(recipe)
@@ -96,9 +96,9 @@ def open_session(
         is_locked=bound is not None,
         recorded=registry.artifact_contents,
     )
-    folder, taken = lock_folder(path, home), TakenOver()
+    folder, taken = lock_folder(path, home), ReusedCalibrations()
     if pinned is None:
-        taken = take_over(pipeline, registry, folder, upgrade)
+        taken = reuse_calibrations(pipeline, registry, folder, upgrade)
         pipeline.pins = taken.pins
     chosen = engine or EngineChoice(workers=workers)
     progress = progress or Silent()
@@ -111,7 +111,7 @@ def open_session(
             progress,
             bound,
             lock_folder=folder,
-            taken_over=taken,
+            reused=taken,
         )
 
 

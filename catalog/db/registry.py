@@ -226,7 +226,7 @@ class Registry(
                 _insert_artifacts(connection, list(fresh.values()))
         return len(fresh)
 
-    def set_aside(self, rows: Sequence[FailedPartRow]) -> None:
+    def quarantine(self, rows: Sequence[FailedPartRow]) -> None:
         """Record parts that failed for good; the last failure of a task stands."""
         now = timestamp()
         with self.database.write() as connection:
@@ -240,7 +240,7 @@ class Registry(
     def failed_parts(
         self, stage: str | None = None, snapshot: str | None = None
     ) -> list[FailedPartRow]:
-        """Return the parts that are set aside, by stage, snapshot and part."""
+        """Return the quarantined parts, by stage, snapshot and part."""
         order = (FailedPart.c.stage, FailedPart.c.snapshot, FailedPart.c.part)
         wanted = pick(FailedPart, FailedPartRow).where(*_failed(stage, snapshot)).order_by(*order)
         with self.database.read() as connection:

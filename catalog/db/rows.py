@@ -98,7 +98,7 @@ MEASURED = ("cpu_seconds", "wall_seconds", "peak_bytes", "tries")
 
 @dataclass(frozen=True, slots=True)
 class FailedPartRow:
-    """A task that failed for good: set aside until somebody says to try it again."""
+    """A task that failed for good: quarantined until someone has it retried."""
 
     stage: str
     fingerprint: str

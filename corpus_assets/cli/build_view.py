@@ -26,7 +26,13 @@ from corpus_assets.graph import (
     language_losses_message,
 )
 from corpus_assets.tokenizer import TOKENIZER, audit_of
-from corpus_assets.versions import TakenOver, Version, drift_lines, funnel_steps, named_calibrations
+from corpus_assets.versions import (
+    ReusedCalibrations,
+    Version,
+    drift_lines,
+    funnel_steps,
+    named_calibrations,
+)
 
 BAR = 30
 
@@ -199,7 +205,7 @@ def plan_lines(lines: Sequence[PlanLine]) -> list[str]:
     return shown
 
 
-def calibration_lines(taken: TakenOver, fresh: Mapping[str, str]) -> list[str]:
+def calibration_lines(taken: ReusedCalibrations, fresh: Mapping[str, str]) -> list[str]:
     """Show which calibrations are reused, and what a fresh lock would change."""
     lines = [f"  {line}" for line in taken.lines()]
     for would_be, what in (

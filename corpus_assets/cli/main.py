@@ -196,7 +196,7 @@ def lock(
     ):
         folder = output or session.lock_folder or Path(f"{Path(recipe).stem}.lock")
         digest = resolve_lock(session, folder)
-        lines = [*session.pipeline.recipe.caveats(), *session.taken_over.lines()]
+        lines = [*session.pipeline.recipe.caveats(), *session.reused.lines()]
     _print([*lines, f"lock {digest[:12]} written to {folder / 'lock.json'}"])
 
 
@@ -230,7 +230,7 @@ def plan(
     place = Home.resolve(home)
     with open_session(recipe, place, 1, overrides_of(settings), lock, upgrade=upgrade) as session:
         lines = make_plan(session.pipeline, session.registry)
-        taken, fresh = session.taken_over, fresh_calibrations(session.pipeline)
+        taken, fresh = session.reused, fresh_calibrations(session.pipeline)
         foreseen = foresee(session.pipeline)
     mixture = foreseen.line() if foreseen is not None else None
     caveats = session.pipeline.recipe.caveats()

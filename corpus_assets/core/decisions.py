@@ -1,4 +1,4 @@
-"""The fate of every record of a part: kept, or dropped by one stage for one reason.
+"""The outcome of every record of a part: kept, or dropped by one stage for one reason.
 
 Stages are asked in the order of the graph; the first that drops a record has the last word.
 """
@@ -35,21 +35,24 @@ def part_decisions(
     is_document = pc.is_null(records["reason"])
     flags = is_document.to_numpy()
     row = pa.array(np.cumsum(flags) - 1, pa.int64(), mask=~flags)
-    fates: list[Drop | None] = [drops.get(i) for i in range(selection.num_rows)]
+    outcomes: list[Drop | None] = [drops.get(i) for i in range(selection.num_rows)]
 
-    def said(name: str) -> pa.ChunkedArray:
-        """Return what a stage after ingest said, where one dropped the document."""
-        values = [None if drop is None else getattr(drop, name) for drop in fates]
+    def of_drops(name: str) -> pa.ChunkedArray:
+        """Return a field of the documents' drops, by record; null where no stage after ingest
+        dropped one."""
+        values = [None if drop is None else getattr(drop, name) for drop in outcomes]
         return pa.array(values, pa.string()).take(row)
 
     n = records.num_rows
     columns = {
         **{name: records[name] for name in ("doc_id", "snapshot", "part", "offset")},
         "domain": pa.repeat(pa.scalar(domain), n),
-        "kept": pa.array([drop is None for drop in fates], pa.bool_()).take(row).fill_null(False),
-        "stage": pc.if_else(is_document, said("stage"), "documents"),
-        "reason": pc.if_else(is_document, said("reason"), records["reason"]),
-        "detail": pc.if_else(is_document, said("detail"), records["detail"]),
+        "kept": pa.array([drop is None for drop in outcomes], pa.bool_())
+        .take(row)
+        .fill_null(False),
+        "stage": pc.if_else(is_document, of_drops("stage"), "documents"),
+        "reason": pc.if_else(is_document, of_drops("reason"), records["reason"]),
+        "detail": pc.if_else(is_document, of_drops("detail"), records["detail"]),
         **{name: selection[name].take(row) for name in ("language", "tier", "failed_rules")},
     }
     return pa.table([columns[name] for name in DECISIONS.names], names=DECISIONS.names).cast(

@@ -1,4 +1,4 @@
-"""Rows that a task takes over from an earlier result of its part instead of computing them.
+"""Rows that a task reuses from an earlier result of its part instead of computing them.
 
 `graph.reuse` says when there is one. Rows of a part's documents are known by (doc_id, offset,
 text_id): the extracted text they stand for is the same, so is all that was computed from it.

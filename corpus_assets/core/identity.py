@@ -91,7 +91,7 @@ def _plain(text: str) -> str:
 
 class _Rendered:
     """Canonical JSON of the containers that were asked for last, by `id`, which no other object has
-    while one is held here. Nobody changes the settings of a task."""
+    while one is held here. The settings of a task never change."""
 
     def __init__(self, render: Callable[[Any], str]) -> None:
         self._render = render

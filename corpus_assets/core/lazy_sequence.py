@@ -15,7 +15,7 @@ class Column(Protocol):
 
 
 class LazySequence(Sequence[T_co]):
-    """Item i is `make(i, *(column[i] for column in columns))`, made anew at every look."""
+    """Item i is `make(i, *(column[i] for column in columns))`, made again at every access."""
 
     def __init__(self, make: Callable[..., T_co], first: Column, *others: Column):
         if any(len(other) != len(first) for other in others):

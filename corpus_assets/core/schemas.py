@@ -3,7 +3,7 @@ No stage's logic lives here.
 
 A part's tables are row-aligned where it says so: row i of `SIGNALS`, `SELECTION` and
 `SIGNATURES` is row i of the same part's `DOCUMENTS`. Row order is (doc_id, offset), so a
-capture repeated inside a snapshot keeps two rows with one doc_id, and each gets its own fate.
+capture repeated inside a snapshot keeps two rows with one doc_id, and each gets its own outcome.
 """
 
 from catalog.formats import lineage_tables

@@ -2,7 +2,7 @@
 
     HOME/scratch/WORK-XXXXXXXX/
 
-The lock goes with the process, however it ends, so a folder that nobody locks is a leftover.
+The lock goes with the process, however it ends, so a folder that is not locked is a leftover.
 """
 
 import fcntl

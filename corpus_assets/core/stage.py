@@ -47,10 +47,10 @@ class Calibration:
     asks: tuple[str, ...] = ()
     """Dotted keys of the recipe that say what it should be, `*` for the rest of its name, those of
     a list's entries by their names. While
-    they and the files it is made from are as they were, a later build takes it over from an
-    earlier lock, whatever else of the recipe changed. None: it is never taken over."""
+    they and the files it is made from are as they were, a later build reuses it from an earlier
+    lock, whatever else of the recipe changed. None: it is never reused."""
     follows: tuple[str, ...] = ()
-    """Stages of calibrations that it is made with: where one of those is resolved anew, it is."""
+    """Stages of calibrations that it is made with: where one of those is resolved again, so is it."""
 
     def sentence(self, recipe: Mapping[str, Any], name: str) -> str:
         return self.may_hold if isinstance(self.may_hold, str) else self.may_hold(recipe, name)
@@ -82,7 +82,7 @@ class Stage:
     """Reasons for which documents end here, or patterns of them (`*` where rules name them)."""
     fed_by: tuple[str, str] | None = None  # (stage, count) that its own `documents_in` equals
     by_row: frozenset[str] = frozenset()
-    """Inputs that it compares row by row, and takes over from an earlier result what is equal."""
+    """Inputs that it compares row by row, to reuse what is equal in an earlier result."""
     calibration: Calibration | None = None
     inputs: Callable[[Any], Inputs] = no_inputs
     """Files that its tasks read, for the lock. It and what follows is asked with a planner, as
@@ -156,11 +156,11 @@ def part_stage(
     def plan(pipeline: Planner[Any], snapshot: str) -> Sequence[Task]:
         if not is_asked(pipeline, snapshot):
             return []
-        said, given = settings(pipeline, snapshot), shared(pipeline, snapshot)
+        task_settings, given = settings(pipeline, snapshot), shared(pipeline, snapshot)
 
         def task(number: int, *own: Output) -> Task:
             inputs = {**dict(zip(reads, own, strict=True)), **given}
-            return stage.task(said, inputs, label=part_label(snapshot, number))
+            return stage.task(task_settings, inputs, label=part_label(snapshot, number))
 
         return LazySequence(task, *(pipeline.parts(file, snapshot) for file in reads.values()))
 

@@ -76,7 +76,7 @@ class S3Store(Reader):
         self.cache = cache_folder() / "s3" / hashlib.sha256(place.encode()).hexdigest()
 
     def __reduce__(self) -> tuple[type["S3Store"], tuple[str, int]]:
-        """Sent to another process, it opens anew there: credentials never travel with it."""
+        """Sent to another process, it is opened again there: credentials never travel with it."""
         return S3Store, (self.url, self.retries)
 
     def write(self, path: str, data: bytes | Pieces) -> None:
@@ -100,7 +100,7 @@ class S3Store(Reader):
         already.
 
         Copies are named after the object's ETag and size, so an object that was overwritten is
-        downloaded again; its old copy goes once nobody has asked for it for an hour.
+        downloaded again; its old copy goes once it has not been used for an hour.
         """
         key = relative_path(path, self.refused)
         folder = self.cache / key

@@ -46,7 +46,7 @@ group, and half a one for the footer of a file of 35 of them."""
 
 @dataclass(frozen=True)
 class EarlierResult:
-    """A result of the same part from before a takedown: its rows may be taken over."""
+    """A result of the same part from before a takedown: its rows may be reused."""
 
     inputs: Mapping[str, Output]
     outputs: Mapping[str, Output]
@@ -236,7 +236,7 @@ def _cpu() -> float:
 
 
 def forget_peak() -> None:
-    """Let the peak of this process's memory begin anew, where the system can."""
+    """Reset the peak of this process's memory, where the system can."""
     with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as refs:
         refs.write("5")
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 CONTROL = frozenset(["if", "else", "for", "while", "return"])
-"""Words that are nobody's names in any language with words for them; hashed by spelling."""
+"""Words that are never names in any language with words for them; hashed by spelling."""
 
 _C = (
     "auto break case char const continue default do double else enum extern float for goto if int "
@@ -72,7 +72,7 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 def reserved_words(language: str) -> frozenset[str]:
-    """Return the words that a language lets nobody bind; of an unknown one, those of C."""
+    """Return the words that a language does not allow as names; of an unknown one, those of C."""
     language = language.lower()
     return CONTROL | RESERVED.get(_SAME.get(language, language), RESERVED["c"])
 

@@ -1,7 +1,7 @@
 """Contamination: benchmark items that stand in documents.
 
 `scan_contamination` reads text and records every item of which a document holds a good share, lightly edited
-copies and renamed code included; what follows from a hit is said by `decontam.verdicts`,
+copies and renamed code included; what follows from a hit is decided by `decontam.verdicts`,
 which reads only those rows. So a changed drop threshold recomputes no text.
 """
 

@@ -75,7 +75,7 @@ EVAL_INDEX = pa.schema([("forms", pa.large_list(FORM)), ("grams", pa.large_list(
 
 CODE_NGRAM = 20  # tokens; a shorter piece of code is not searched for
 MAX_ASKED = 2  # items of a benchmark that may ask the same with other choices
-LONG_QUESTION = 2  # n-grams: so many words are nobody's turn of phrase, whoever else asks them
+LONG_QUESTION = 2  # n-grams: so many words are no common phrase, whoever else asks them
 
 
 @dataclass(frozen=True)
@@ -320,7 +320,7 @@ def _code(forms: pa.Array) -> tuple[CodeIndex, ...]:
 def _is_searched(
     items: npt.NDArray[np.int64], n_grams: npt.NDArray[np.int64], code: Sequence[CodeIndex]
 ) -> npt.NDArray[np.bool_]:
-    """Whether any form of the item can be found; said at its first form."""
+    """Whether any form of the item can be found; noted at its first form."""
     found = np.zeros(items.size, np.bool_)
     found[items[n_grams > 0]] = True
     for one in code:

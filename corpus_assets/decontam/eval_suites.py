@@ -3,7 +3,7 @@
 A suite is JSON lines (plain, gzip, zstd) or Parquet. The plain form of a recipe names files whose
 records have `id`, `benchmark`, `text` and `answer`; an entry with settings maps other names, as
 benchmarks are published. A record that cannot be read is an error with file and line: a suite
-with a hole would let exactly those items through that nobody looks at again.
+with a hole would let exactly those items through that are never looked at again.
 """
 
 import io

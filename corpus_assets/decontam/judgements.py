@@ -1,4 +1,4 @@
-"""What people said about near misses: `drop`, `cut` or `keep`, recorded in a file.
+"""People's judgements of near misses: `drop`, `cut` or `keep`, recorded in a file.
 
 A file holds one JSON object a line. It counts by its content, like every file that a recipe names,
 and speaks of a text by its id, so it holds for every capture of the text and for no other.
@@ -21,8 +21,8 @@ from corpus_assets.core.store import LocalStore
 
 VERSION = 1
 
-Said = Literal["drop", "cut", "keep"]
-Judgements = dict[tuple[bytes, str, str], str]  # (text id, benchmark, item) -> what was said
+Choice = Literal["drop", "cut", "keep"]
+Judgements = dict[tuple[bytes, str, str], str]  # (text id, benchmark, item) -> choice
 
 
 class Judgement(Settings):
@@ -31,7 +31,7 @@ class Judgement(Settings):
     text_id: str
     benchmark: str
     item_id: str
-    judgement: Said
+    judgement: Choice
     by: str = Field(default="", description="who said so")
     reason: str = ""
     at: str = Field(default="", description="when, in UTC")
@@ -75,7 +75,7 @@ def read_judgements(paths: Iterable[Path]) -> list[Judgement]:
 
 
 def as_table(judgements: Sequence[Judgement]) -> pa.Table:
-    """Return schema JUDGEMENTS: what decides, without who said it and why."""
+    """Return schema JUDGEMENTS: what decides, without reviewer and reason."""
     rows = [
         dict(zip(JUDGEMENTS.names, (*one.about, one.judgement), strict=True)) for one in judgements
     ]
@@ -85,11 +85,11 @@ def as_table(judgements: Sequence[Judgement]) -> pa.Table:
 def of_table(table: pa.Table) -> Judgements:
     """Return what `as_table` wrote."""
     columns = (table[name].to_pylist() for name in JUDGEMENTS.names)
-    return {(text, name, item): said for text, name, item, said in zip(*columns, strict=True)}
+    return {(text, name, item): choice for text, name, item, choice in zip(*columns, strict=True)}
 
 
 def record_judgement(
-    path: Path, text_id: bytes, name: tuple[str, str], said: Said, by: str, why: str
+    path: Path, text_id: bytes, name: tuple[str, str], choice: Choice, by: str, why: str
 ) -> None:
     """Write a judgement to a file, in place of an earlier one about the same."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -97,7 +97,7 @@ def record_judgement(
         text_id=text_id.hex(),
         benchmark=name[0],
         item_id=name[1],
-        judgement=said,
+        judgement=choice,
         by=by,
         reason=why,
         at=now,

@@ -171,12 +171,12 @@ def _before_bare_lines(text: str, answer: str) -> list[str]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     last = len(lines) - 1
     answer = " ".join(unicodedata.normalize("NFKC", answer).split()).casefold()
-    told = [n for n in range(1, len(lines)) if answer in _choices_of(lines[n])]
-    if told:
-        last = told[-1]
+    with_answer = [n for n in range(1, len(lines)) if answer in _choices_of(lines[n])]
+    if with_answer:
+        last = with_answer[-1]
     asking = [n for n in range(last) if _ENDS_ASKING.search(lines[n])]
-    asking = asking or [n for n in range(last) if told and lines[n].endswith(":")]
-    if not asking and last > 0 and (told or _counts_lines(answer, len(lines) - 1)):
+    asking = asking or [n for n in range(last) if with_answer and lines[n].endswith(":")]
+    if not asking and last > 0 and (with_answer or _counts_lines(answer, len(lines) - 1)):
         asking = [0]
     return ["\n".join(lines[: n + 1]) for n in dict.fromkeys([*asking[:1], *asking[-1:]])]
 

@@ -1,7 +1,7 @@
 """Places that are known to hold a benchmark: their documents go, whatever their text.
 
 A mirror of a benchmark's repository holds its answers, tests and discussions as well, in forms
-that no search for questions finds. Places are told from a document's key alone, so a longer list
+that no search for questions finds. Places are matched by a document's key alone, so a longer list
 recomputes no text.
 """
 

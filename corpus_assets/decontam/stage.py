@@ -188,8 +188,8 @@ def verdict_inputs(pipeline: DecontamPlanner, snapshot: str) -> Sequence[dict[st
     if not pipeline.recipe.suites:
         return LazySequence(lambda *_: {}, pipeline.parts(files.DOCUMENTS, snapshot))
     shared = {"common_items": pipeline.calibration(files.COMMON_ITEMS)}
-    for said in pipeline.parts(files.JUDGEMENTS, snapshot):
-        shared["judgements"] = said
+    for part in pipeline.parts(files.JUDGEMENTS, snapshot):
+        shared["judgements"] = part
     return LazySequence(
         lambda _, hits: {"hits": hits} | shared, pipeline.parts(files.HITS, snapshot)
     )
@@ -290,10 +290,10 @@ def part_verdicts(context: TaskContext) -> PartVerdicts:
     hits = context.table("hits") if context.has("hits") else schemas.HITS.empty_table()
     settings = context.settings(VerdictSettings, "verdict")
     common = names_of(context.table("common_items")) if context.has("common_items") else frozenset()
-    said = of_table(context.table("judgements")) if context.has("judgements") else {}
-    texts = context.table("documents", ["text_id"])["text_id"].to_pylist() if said else []
+    judgements = of_table(context.table("judgements")) if context.has("judgements") else {}
+    texts = context.table("documents", ["text_id"])["text_id"].to_pylist() if judgements else []
     training = context.task.settings.get("training", ())
-    found = judge(hits, settings, common, said, texts, training)
+    found = judge(hits, settings, common, judgements, texts, training)
     drops: dict[int, Drop] = {}
     worst: dict[int, str] = {}
     for hit in dropped(found, settings).to_pylist():

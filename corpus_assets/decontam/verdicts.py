@@ -79,19 +79,19 @@ def judge(
         elif hit:
             verdict.append(HELD_BACK if name[0] in training else settings.action)
         else:
-            said = judgements.get((text_ids[row], *name)) if judgements else None
+            judgement = judgements.get((text_ids[row], *name)) if judgements else None
             is_held = name[0] in training and unjudged != NEAR_MISS
-            verdict.append(said or (HELD_BACK if is_held else unjudged))
+            verdict.append(judgement or (HELD_BACK if is_held else unjudged))
     judged = hits.append_column("share", share).append_column(
         "verdict", pa.array(verdict, pa.string())
     )
-    told = list(zip(rows, names, kinds, verdict, strict=True))
-    known = {(row, name) for row, name, kind, said in told if (kind, said) in _SAID_ENOUGH}
-    is_needed = [kind != PARAPHRASE or (row, name) not in known for row, name, kind, _ in told]
+    entries = list(zip(rows, names, kinds, verdict, strict=True))
+    known = {(row, name) for row, name, kind, outcome in entries if (kind, outcome) in _DECISIVE}
+    is_needed = [kind != PARAPHRASE or (row, name) not in known for row, name, kind, _ in entries]
     return judged if all(is_needed) else judged.filter(pa.array(is_needed, pa.bool_()))
 
 
-_SAID_ENOUGH = {(kind, said) for kind in (TEXT, CODE) for said in (DROP, CUT, COMMON, HELD_BACK)}
+_DECISIVE = {(kind, outcome) for kind in (TEXT, CODE) for outcome in (DROP, CUT, COMMON, HELD_BACK)}
 
 
 def _with_near_paraphrases(hits: pa.Table, settings: ParaphraseVerdict | None) -> pa.Table:
@@ -104,15 +104,15 @@ def _with_near_paraphrases(hits: pa.Table, settings: ParaphraseVerdict | None) -
 
 
 def verdicts(hits: pa.Table, settings: VerdictSettings, common: Items = frozenset()) -> pa.Table:
-    """Return schema VERDICTS of hits that nobody judged."""
+    """Return schema VERDICTS of hits without judgements by people."""
     return dropped(judge(hits, settings, common), settings)
 
 
 def dropped(judged: pa.Table, settings: VerdictSettings) -> pa.Table:
     """Return schema VERDICTS, by row: documents to drop, each with its worst hit.
 
-    Worst is what was quoted before what was said in other words, then the largest share, then the
-    longest item, then (benchmark, item_id).
+    Worst is a quotation before a paraphrase, then the largest share, then the longest item, then
+    (benchmark, item_id).
     """
     judged = judged.append_column("is_paraphrase", pc.equal(judged["kind"], PARAPHRASE))
     worst = judged.filter(pc.equal(judged["verdict"], DROP)).sort_by(

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from corpus_assets.defs.folder import workspace_file
     from corpus_assets.defs.launched import (
         file_takedown,
-        parts_set_aside,
+        quarantined_parts,
         release_version,
         remove_snapshot,
     )
@@ -42,8 +42,8 @@ __all__ = [
     "ingested_snapshots",
     "new_snapshots",
     "notices",
-    "parts_set_aside",
     "pending_takedowns",
+    "quarantined_parts",
     "release_version",
     "remove_snapshot",
     "run_takedowns",

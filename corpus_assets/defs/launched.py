@@ -135,7 +135,7 @@ def remedy_parts(
 
 
 @dg.job(executor_def=dg.in_process_executor)
-def parts_set_aside() -> None:
+def quarantined_parts() -> None:
     """Have parts that failed tried again, or leave their files out; then build again."""
     remedy_parts()
 

@@ -75,18 +75,18 @@ class Observed:
 
 def failure_of(error: StageIncomplete) -> dg.Failure:
     """Return the failure of a step with quarantined parts; they are its metadata."""
-    parts = _failed_parts(error.aside)
+    parts = _failed_parts(error.quarantined)
     return dg.Failure(str(error), {"failed_parts": parts}, allow_retries=False)
 
 
-def _failed_parts(aside: Sequence[FailedPartRow]) -> dg.TableMetadataValue:
+def _failed_parts(quarantined: Sequence[FailedPartRow]) -> dg.TableMetadataValue:
     """Return the quarantined parts as a table."""
     return dg.MetadataValue.table(
         [
             dg.TableRecord(
                 {"stage": row.stage, "part": row.label, "tries": row.tries, "error": row.error}
             )
-            for row in aside[:SHOWN]
+            for row in quarantined[:SHOWN]
         ],
         schema=dg.TableSchema(
             [

@@ -44,7 +44,7 @@ class Capture:
         )
 
     def plant(self, phenomenon: str, note: str = "") -> "Capture":
-        """Note a phenomenon; the first one with a fate decides the capture's."""
+        """Note a phenomenon; the first one with an expected outcome decides the capture's."""
         self.planted.append(phenomenon)
         self.expect = self.expect or EXPECT[phenomenon]
         self.note = self.note or note

@@ -49,7 +49,7 @@ def fill(frame: str, slots: dict[str, tuple[str, ...]], bound: dict[str, str], d
     """Put a value into every `{slot}` of a frame; a slot without values keeps its braces.
 
     A value with a capital is a name, and one text keeps to it: it goes into `bound`. Numbers,
-    times and the like are drawn anew for each frame.
+    times and the like are drawn again for each frame.
     """
     local: dict[str, str] = {}
 

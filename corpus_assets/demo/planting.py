@@ -164,7 +164,7 @@ def _stamp(article: Article, crawl: Crawl, draw: Draw) -> Article:
 
 
 def _rewrite(article: Article, crawl: Crawl, draw: Draw) -> Article:
-    """Return the first half stays, the rest is written anew from the same bank."""
+    """Keep the first half, and rewrite the rest from the same bank."""
     new = compose(crawl.articles.bank_of(article), draw, article.id)
     half = (len(article.paragraphs) + 1) // 2
     return replace(article, paragraphs=article.paragraphs[:half] + new.paragraphs[-half:])
@@ -380,7 +380,7 @@ def _bare(
 
 
 def _items(crawl: Crawl, count: int) -> list[EvalItem]:
-    """Benchmark questions for this snapshot, beginning anew when all were used."""
+    """Benchmark questions for this snapshot, starting over when all were used."""
     pool = crawl.draw("eval items").sample(crawl.library.questions, len(crawl.library.questions))
     return (pool * (count // len(pool) + 1))[:count]
 

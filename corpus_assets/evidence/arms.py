@@ -164,8 +164,8 @@ def version_documents(
     """Read the documents of a version from its shards.
 
     Only those are read whole that can be among the first `tokens` from one of the places on. `own`
-    is the version's tokenizer; where the plan has another, `encoder`, texts are spelled and encoded
-    anew.
+    is the version's tokenizer; where the plan has another, `encoder`, tokens are decoded and encoded
+    again.
     """
     drawn = run_shares(loader.manifest)
     groups = [group.id for group in loader.groups for _ in group.shards]

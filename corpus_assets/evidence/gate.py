@@ -283,16 +283,16 @@ def judge(found: Comparison, rule: DecisionRule) -> tuple[str, str]:
     more than the margin; either way every guarded domain must be shown to stay within its margin.
     It fails when it is worse, or when a guarded domain regressed.
     """
-    said = f"{found.words}, {_interval(found)}"
+    summary = f"{found.words}, {_interval(found)}"
     if found.verdict == WORSE or found.regressed:
-        return FAILED, "; ".join([said, *found.reasons])
+        return FAILED, "; ".join([summary, *found.reasons])
     if found.unsafe:
-        return UNDECIDED, "; ".join([said, *found.reasons])
+        return UNDECIDED, "; ".join([summary, *found.reasons])
     if found.verdict == BETTER:
-        return PASSED, said
+        return PASSED, summary
     if found.other and max(found.macro.high, found.other[-1].percent) < 100 * rule.margin:
-        return PASSED, f"not worse by more than {rule.margin:.1%}: {said}"
-    return UNDECIDED, "; ".join([said, *found.reasons])
+        return PASSED, f"not worse by more than {rule.margin:.1%}: {summary}"
+    return UNDECIDED, "; ".join([summary, *found.reasons])
 
 
 def _interval(found: Comparison) -> str:

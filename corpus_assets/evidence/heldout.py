@@ -76,7 +76,7 @@ a model that knows them by heart scores at next to nothing. A tenth of the set's
 what comparisons decide about."""
 LEAKED_GRAMS = NGRAM
 """And at least so many, a passage of 25 words: less may be a quotation, or a turn of phrase."""
-COMMON_HOSTS = 3  # of the set: what so many have is nobody's own
+COMMON_HOSTS = 3  # of the set: what so many have belongs to none of them
 COPIED_SHARE = 0.5
 """Of one document's n-grams in one text of an arm: a copy, be it edited."""
 BATCH_TEXTS = 1024
@@ -120,8 +120,8 @@ def load_heldout(path: Path, orders: Suppressions) -> pa.Table:
         settings = HeldoutSettings.model_validate(yaml.safe_load(path.read_text("utf-8")) or {})
     except (OSError, yaml.YAMLError, ValidationError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
-        said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else str(error)
-        raise EvidenceError(f"{path} is not a held-out set ({said}); correct it") from error
+        problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else str(error)
+        raise EvidenceError(f"{path} is not a held-out set ({problem}); correct it") from error
     rows = []
     for domain, sources in settings.domains.items():
         rows += _chosen(_texts(domain, sources, settings, path.parent), settings.documents)

@@ -96,8 +96,8 @@ def plan_comparison(store: Store, registry: Registry, path: Path) -> Plan:
         asked = ComparisonSettings.model_validate(yaml.safe_load(path.read_text("utf-8")) or {})
     except (OSError, yaml.YAMLError, ValidationError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
-        said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else str(error)
-        raise EvidenceError(f"{path} asks for no comparison ({said}); correct it") from error
+        problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else str(error)
+        raise EvidenceError(f"{path} asks for no comparison ({problem}); correct it") from error
     return _pinned(store, registry, asked, path.parent, path.name)
 
 
@@ -242,7 +242,7 @@ def import_runs(home: Home, store: Store, registry: Registry, folder: Path) -> I
                 "run the pack again"
             )
     _refuse_revoked(registry, plan, {run.arm for run in runs})
-    told = tuple(strays(plan, read_runs(folder / RUNS)))
+    stray_runs = tuple(strays(plan, read_runs(folder / RUNS)))
     _refuse_other(store, plan, runs)
     store.write(f"{PLANS}/{plan.digest()}.json", plan.dump())
     for run in runs:
@@ -255,7 +255,7 @@ def import_runs(home: Home, store: Store, registry: Registry, folder: Path) -> I
     registry.add_metrics(
         [row for run in runs if run.tokens == plan.proxy.tokens for row in _metrics(plan, run)]
     )
-    return Imported(plan.digest(), len(runs), told)
+    return Imported(plan.digest(), len(runs), stray_runs)
 
 
 def _refuse_other(store: Store, plan: Plan, runs: Sequence[Run]) -> None:

@@ -113,7 +113,7 @@ def document_mask(segments: Tensor) -> Tensor:
 
 
 def block_mask(segments: Tensor) -> Any:
-    """Return the same for flex attention, which passes over blocks that nobody sees; CUDA."""
+    """Return the same for flex attention, which skips blocks that are masked out; CUDA."""
     rows, places = segments.shape
 
     def sees(row: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """Write a pack: the runs of a plan as a folder that any machine with torch runs alone.
 
-What lies in the folder is told in `run`. A text that several arms have travels once: tokens of all
+What lies in the folder is described in `run`. A text that several arms have travels once: tokens of all
 documents lie end to end, arms are lists of documents.
 """
 

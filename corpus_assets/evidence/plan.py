@@ -2,7 +2,7 @@
 
 A plan names its arms by the digests of their manifests, the held-out set, tokenizer and code by
 theirs, and the rule by which the result will be read. Each run carries the plan's digest; one that
-is not in the plan, or that another code made, is told apart by `strays`.
+is not in the plan, or that other code made, is listed by `strays`.
 """
 
 import hashlib

@@ -96,16 +96,16 @@ def run_name(arm: str, size: str, learning_rate: float, seed: int, tokens: int) 
 
 
 def measured(
-    table: pa.Table, token_nats: npt.NDArray[np.float32] | None = None, **told: Any
+    table: pa.Table, token_nats: npt.NDArray[np.float32] | None = None, **fields: Any
 ) -> Run:
-    """Return a run from its table and from what `Run` tells besides."""
+    """Return a run from its table and the other fields of `Run`."""
     sink = io.BytesIO()
     pq.write_table(table.cast(TABLE), sink, compression="zstd")
     nats = io.BytesIO()
     if token_nats is not None:
         np.save(nats, token_nats.astype("<f4"), allow_pickle=False)
     return Run(
-        **told,
+        **fields,
         table_sha256=_sha256(sink.getvalue()),
         nats_sha256=_sha256(nats.getvalue()) if token_nats is not None else "",
         table_bytes=sink.getvalue(),

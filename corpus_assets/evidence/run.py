@@ -286,7 +286,7 @@ def _line(number: int, count: int, run: Run, seconds: float) -> str:
 
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()  # a job that is killed has told what it did
+    sys.stdout.flush()  # so that the log of a killed job is complete
 
 
 def parse_part(written: str) -> tuple[int, int]:

@@ -67,7 +67,7 @@ class Device:
 
 
 def prepare(model: Gpt, rows: int, sequence: int) -> Device:
-    """Choose how a model runs; what a GPU cannot compile is done plainly, and said."""
+    """Choose how a model runs; what a GPU cannot compile runs with plain masks, and a note."""
     device = next(model.parameters()).device
     if device.type != "cuda":
         return Device(model, model)
@@ -77,8 +77,8 @@ def prepare(model: Gpt, rows: int, sequence: int) -> Device:
     try:
         compiled(tokens, tokens, block_mask(tokens)).sum().backward()
     except Exception as error:  # compilers raise what they like
-        said = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        return Device(model, compiled, document_mask, f"plain masks, no flex attention ({said})")
+        problem = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        return Device(model, compiled, document_mask, f"plain masks, no flex attention ({problem})")
     return Device(model, compiled, block_mask)
 
 

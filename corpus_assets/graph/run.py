@@ -136,7 +136,7 @@ def run_stage(
     failed_before = registry.failed_parts(stage.name, snapshot) if len(tasks) > 1 else ()
     known = {row.fingerprint: row for row in failed_before}
     names = [each.tobytes().hex() for each in prints] if known else []
-    aside = [known[name] for name in names if name in known]
+    quarantined = [known[name] for name in names if name in known]
     notes = _Notes(registry)
     is_last = stage is pipeline.graph.assets[report.asset].last
 
@@ -174,16 +174,16 @@ def run_stage(
         if len(tasks) == 1:  # there is nothing to go on with, so nothing to quarantine
             raise error.failures[0].error from None
         failed = [_failed_row(int(todo[e.number]), e, snapshot) for e in error.failures]
-        registry.set_aside(failed)
-        aside += failed
+        registry.quarantine(failed)
+        quarantined += failed
     except BaseException:
         with contextlib.suppress(CatalogError):  # the first error is the one to tell
             notes.write()
         raise
     registry.expect_leases()
     finished.save()
-    if aside:
-        raise _incomplete(report, aside, len(tasks))
+    if quarantined:
+        raise _incomplete(report, quarantined, len(tasks))
     if stage.after is not None:
         stage.after(pipeline, tasks)
     notes.write()
@@ -207,22 +207,24 @@ def _failed_row(part: int, failed: FailedTask, snapshot: str | None) -> FailedPa
 class StageIncomplete(EngineError):
     """Parts of a stage are quarantined; all others are done."""
 
-    def __init__(self, message: str, aside: Sequence[FailedPartRow]) -> None:
+    def __init__(self, message: str, quarantined: Sequence[FailedPartRow]) -> None:
         super().__init__(message)
-        self.aside = tuple(aside)
+        self.quarantined = tuple(quarantined)
 
 
-def _incomplete(report: AssetReport, aside: Sequence[FailedPartRow], parts: int) -> StageIncomplete:
+def _incomplete(
+    report: AssetReport, quarantined: Sequence[FailedPartRow], parts: int
+) -> StageIncomplete:
     """Say what is missing of a stage, and what to do."""
-    first = aside[0]
+    first = quarantined[0]
     which = f"{first.stage} of {report.snapshot}" if report.snapshot else first.stage
     return StageIncomplete(
-        f"{which}: {len(aside)} of {counted(parts, 'part')} failed and "
-        f"{'was' if len(aside) == 1 else 'were'} quarantined, the others are kept; {first.label}, "
+        f"{which}: {len(quarantined)} of {counted(parts, 'part')} failed and "
+        f"{'was' if len(quarantined) == 1 else 'were'} quarantined, the others are kept; {first.label}, "
         f"{counted(first.tries, 'try', 'tries')}: {first.error} (`corpus parts failed` lists them; "
         "fix the cause and run `corpus parts retry`, then the same command again; or "
         "`corpus parts skip` to continue without their files)",
-        aside,
+        quarantined,
     )
 
 

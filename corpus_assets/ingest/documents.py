@@ -136,11 +136,10 @@ def ingest_part(
 ) -> tuple[pa.Table, pa.Table]:
     """Return RECORDS and DOCUMENTS of one file, both sorted by (doc_id, offset).
 
-    `on_progress` is told the number of records done, now and then and at the end. `records` are
+    `on_progress` gets the number of records done, now and then and at the end. `records` are
     the file's, where it has to be fetched or an index tells which are worth it. `lid` is the
     language model, which only a language gate needs, `model` that of the extractor, where the
-    settings name one. `on_cost` is told the CPU seconds that the
-    extracting process took.
+    settings name one. `on_cost` gets the CPU seconds that the extracting process took.
     """
     ingest = _Ingest(
         spec, snapshot, part, file, settings, blocklist, suppressions, lists, lid, model
@@ -205,14 +204,14 @@ class _Ingest:
         """Take a record in; its rows may have to wait for its text."""
         names = names_of(record, self._spec.name, self._snapshot)
         spdx = record.licence or self._spec.licence
-        said: list[Statement] = []
-        refusal = self._refused_early(record, names, said)
+        statements: list[Statement] = []
+        refusal = self._refused_early(record, names, statements)
         if refusal is not None:
-            waiting = _Waiting(record, names, spdx, combined(said), _Text(refusal))
+            waiting = _Waiting(record, names, spdx, combined(statements), _Text(refusal))
         elif record.text is not None:
-            waiting = self._ready_text(record, names, record.text, spdx, combined(said))
+            waiting = self._ready_text(record, names, record.text, spdx, combined(statements))
         else:
-            waiting = self._page(record, names, spdx, said)
+            waiting = self._page(record, names, spdx, statements)
         self._waiting.append(waiting)
         self._waiting_bytes += len(record.payload) + len(record.text or "")
         if len(self._waiting) >= WAITING_RECORDS or self._waiting_bytes >= WAITING_BYTES:
@@ -311,11 +310,13 @@ class _Ingest:
         self._documents = kept
 
     def _refused_early(
-        self, record: RawRecord, names: Names, said: list[Statement]
+        self, record: RawRecord, names: Names, statements: list[Statement]
     ) -> Refusal | None:
         if self._suppressions.match_record(names.key, names.host or "", names.doc_id):
             return Refusal(SUPPRESSED)
-        return gate_record(record, names.address, self._gates, self._blocklist, self._lists, said)
+        return gate_record(
+            record, names.address, self._gates, self._blocklist, self._lists, statements
+        )
 
     def _ready_text(
         self, record: RawRecord, names: Names, raw: str, spdx: str, preference: Preference
@@ -330,11 +331,13 @@ class _Ingest:
         found = _Text(None, text, make_text_id(text), title, record.language)
         return _Waiting(record, names, spdx, preference, found)
 
-    def _page(self, record: RawRecord, names: Names, spdx: str, said: list[Statement]) -> _Waiting:
+    def _page(
+        self, record: RawRecord, names: Names, spdx: str, statements: list[Statement]
+    ) -> _Waiting:
         html = read_page(record.payload, record.content_type)
         if not isinstance(html, PageText):
             undecodable = _Text(Refusal("undecodable", html.charset))
-            return _Waiting(record, names, spdx, combined(said), undecodable)
+            return _Waiting(record, names, spdx, combined(statements), undecodable)
         kind = media_type(record)
         seen = names.payload_digest, html.charset, kind
         page = _Page(seen, html)
@@ -344,7 +347,7 @@ class _Ingest:
             landmarks = find_landmarks(markup)
             page = _Page(seen, html, markup, landmarks)
             spdx = page_licence(markup, landmarks.hosts) or spdx
-            refusal = gate_page(markup, spdx, self._gates, landmarks, said)
+            refusal = gate_page(markup, spdx, self._gates, landmarks, statements)
         else:
             refusal = gate_licence(spdx, self._gates)
         is_wanted = refusal is None
@@ -354,7 +357,7 @@ class _Ingest:
             refusal = gate.refuse(record.payload if is_utf8 else html.text.encode())
             is_wanted = refusal is None or gate.is_sampled(names.doc_id)
         page_or_none = page if is_wanted else None
-        return _Waiting(record, names, spdx, combined(said), _Text(refusal), page_or_none)
+        return _Waiting(record, names, spdx, combined(statements), _Text(refusal), page_or_none)
 
     def _extract(self, pages: Iterable[_Page]) -> None:
         """Texts of pages whose payload was not met before in this part."""

@@ -14,7 +14,7 @@ Nothing is taken for granted. A robots.txt that is too large, or whose coding br
 as far as it goes; where no group can be read it says nothing. Nor does a redirect in a circle, or
 on for more than five steps. The recipe's `missing` says what becomes of hosts that are not known.
 
-A page's fate depends on its own host's files only: no statistic over documents is taken.
+Whether a page is kept depends on its own host's files only: no statistic over documents is taken.
 Sources are web archives with the records of such files (Common Crawl's `robotstxt`), or folders
 `HOST/robots.txt`, `HOST/ai.txt`, `HOST/tdmrep.json`.
 Memory of step 2: about 180 bytes a record, and each distinct set of rules once.
@@ -47,7 +47,7 @@ SITE_FILES = pa.schema(
         ("own", pa.bool_()),  # a file of its host; others are where redirects may lead
         ("success", pa.bool_()),
         ("fetched", pa.int64()),  # `moment`; 0 when unknown
-        ("redirect", pa.uint64()),  # the file of the same kind that stands for it, 0: none
+        ("redirect", pa.uint64()),  # the file of the same kind that replaces it, 0: none
         ("redirect_twin", pa.uint64()),  # and the same with or without its `www.`
         ("rules", pa.binary()),  # JSON
     ]
@@ -96,7 +96,7 @@ def read_site_files(
 def build_index(tables: Iterable[pa.Table], agents: Sequence[str]) -> tuple[bytes, bytes]:
     """Return the files `sites.arrow` and `rules.arrow` of the index (`ingest.gates.site_index`).
 
-    1. Rows that are nobody's own file and that no redirect names are left out.
+    1. Rows that are no host's own file and that no redirect names are left out.
     2. Redirects that lead to no answer are left out.
     3. The others sorted by (file, time, failure, rules); the first of a file and time counts.
     4. Errors after a success or a redirect are left out, then what repeats the answer before it.

@@ -72,7 +72,7 @@ def _lineage(registry: Registry, columns: VersionColumns) -> Lineage:
 
 def _described(columns: VersionColumns, hit: Hit, with_text: bool) -> Answer:
     (page,) = read_documents(columns, hit.part, [hit.text_row], with_text)
-    said: Answer = {
+    answer: Answer = {
         "doc_id": page.doc_id,
         "snapshot": hit.part.snapshot,
         "url": page.url,
@@ -80,10 +80,10 @@ def _described(columns: VersionColumns, hit: Hit, with_text: bool) -> Answer:
         **hit.row,
     }
     if with_text:
-        said["text"] = page.text and [
+        answer["text"] = page.text and [
             page.text[place["start"] : place["end"]] for place in hit.row["places"]
         ]
-    return said
+    return answer
 
 
 def _hits(

@@ -51,7 +51,7 @@ class Specimen:
 
 @dataclass
 class Group:
-    """Documents with the same fate: kept in a domain and tier, or dropped for a reason."""
+    """Documents with the same outcome: kept in a domain and tier, or dropped for a reason."""
 
     stage: str  # "kept" or the stage that dropped them
     name: str

@@ -114,9 +114,9 @@ def _rows(
             asked = None
             if one.concerns(rule, ruling.settings, ruling.cutoffs)[0]:
                 asked = requirement_of(rule, ruling.cutoffs, part.domain, language)
-            said: Answer = {"rule": rule.name, "applies": asked is not None}
+            entry: Answer = {"rule": rule.name, "applies": asked is not None}
             if asked is not None:
-                said |= {
+                entry |= {
                     "asks": str(asked),
                     "min": asked.min,
                     "max": asked.max,
@@ -126,7 +126,7 @@ def _rows(
                     "where": asked.where or None,
                     "passed": not bool(one.fails(rule, ruling.settings, ruling.cutoffs)[0]),
                 }
-            rules.append(said)
+            rules.append(entry)
         value = one.column(name)[0].as_py()
         rows.append({"name": name, "value": value, "percentile": ranks.get(name), "rules": rules})
     return rows

@@ -1,4 +1,4 @@
-"""What people said of samples, as a section of a report."""
+"""People's judgements of samples, as a section of a report."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -50,7 +50,7 @@ def layer_params(width: int, layers: int) -> int:
 
 @dataclass(frozen=True)
 class _Sample:
-    """One side of the sample of a recipe, read anew each time."""
+    """One side of the sample of a recipe, read again at every iteration."""
 
     store: Store
     parts: Sequence[Output]

@@ -190,7 +190,7 @@ def _texts_of(
 
 @dataclass(frozen=True)
 class _TrainingTexts:
-    """Texts of a sample that were trained on, read anew each time."""
+    """Texts of a sample that were trained on, read again at every iteration."""
 
     store: Store
     files: Sequence[str]

@@ -10,7 +10,7 @@ from corpus_assets.stages import STAGES
 
 
 def skip_failed(recipe: str, home: Home, stage: str | None, snapshot: str | None) -> list[str]:
-    """Skip the files of parts that are set aside, and set those aside no more; return their names."""
+    """Skip the files of quarantined parts, which end their quarantine; return their names."""
     book = Book.open(recipe, home)
     _, registry = open_home(home)
     found: dict[str, list[str]] = {}

@@ -90,7 +90,7 @@ class VersionColumns:
         """Columns of one file; a signal that was never computed is an error to act on."""
         try:
             file = pq.ParquetFile(self.store.local(path))
-            stored = set(file.schema_arrow.names)  # the schema is built anew each time
+            stored = set(file.schema_arrow.names)  # the schema is rebuilt at every access
             absent = [name for name in columns if name not in stored]
             if absent:
                 raise RecipeError(

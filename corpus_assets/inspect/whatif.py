@@ -64,7 +64,7 @@ class RuleEffect:
 
 @dataclass(frozen=True)
 class Sampled:
-    """A document whose fate would change: where it is, and the rule that decides it."""
+    """A document whose outcome would change: where it is, and the rule that decides it."""
 
     order: int
     part: PartFiles

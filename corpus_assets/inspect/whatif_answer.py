@@ -223,7 +223,7 @@ def _described(columns: VersionColumns, ruling: Ruling, one: Sampled, with_text:
     (page,) = read_documents(columns, one.part, [one.row], with_text)
     rule = next(rule for rule in ruling.settings.rules if rule.name == one.rule)
     language = None if one.language == UNKNOWN else one.language
-    said: Answer = {
+    answer: Answer = {
         "doc_id": page.doc_id,
         "snapshot": one.part.snapshot,
         "url": page.url,
@@ -236,5 +236,5 @@ def _described(columns: VersionColumns, ruling: Ruling, one: Sampled, with_text:
         "suppressed": page.suppressed,
     }
     if with_text:
-        said["text"] = page.text[:EXCERPT] if page.text is not None else None
-    return said
+        answer["text"] = page.text[:EXCERPT] if page.text is not None else None
+    return answer

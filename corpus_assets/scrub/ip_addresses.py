@@ -1,6 +1,6 @@
 """Public addresses of the Internet Protocol.
 
-What is public is said by the tables here and not by the standard library, whose answer changed
+What is public is decided by the tables here and not by the standard library, whose answer changed
 between patch releases of Python. Three things look like an address and are none that identifies
 anybody:
 
@@ -36,7 +36,7 @@ VERSION_WORD = re.compile(
     rb"|(?<![A-Za-z])(?:chrome|chromium|edg|opr|firefox|electron)/)[.:]?[ \t]{0,2}\Z",
     re.IGNORECASE,
 )
-_SAID_OF_VERSIONS = re.compile(
+_VERSION_WORDS = re.compile(
     rb"(?<![A-Za-z\x80-\xff])(?:as of|since|until|till|before|prior to|up to"
     rb"|starting (?:with|from|in)|upgraded? to|updated? to"
     rb"|(?:new|added|fixed|changed|removed|introduced|deprecated|available|released) (?:in|with|since)"
@@ -69,7 +69,7 @@ _RESOLVERS = frozenset(
     b"185.228.168.9 185.228.169.9 114.114.114.114 114.114.115.115 223.5.5.5 223.6.6.6 119.29.29.29 "
     b"180.76.76.76 101.101.101.101 168.126.63.1".split()
 )
-"""Name servers that anybody may ask: they are in every manual, and nobody's own."""
+"""Public name servers: they are in every manual, and identify no one."""
 _RESOLVERS_V6 = frozenset(
     int(ipaddress.IPv6Address(written))
     for written in (
@@ -137,7 +137,7 @@ def _is_everybodys(written: bytes, parts: list[int]) -> bool:
 def _is_numbering(doc: bytes, match: re.Match[bytes], parts: list[int]) -> bool:
     """Whether four numbers of one or two digits number a section or a version."""
     start, end = match.span()
-    if _SAID_OF_VERSIONS.search(doc, max(0, start - 20), start):
+    if _VERSION_WORDS.search(doc, max(0, start - 20), start):
         return True
     if _LINE_START.search(doc, max(0, start - 12), start) and _TITLE.match(doc, end):
         return True

@@ -44,7 +44,7 @@ def phone_settings(pipeline: ScrubPlanner, domain: str) -> dict[str, Any]:
 
 
 def recognizer_settings(pipeline: ScrubPlanner) -> dict[str, Any]:
-    """Identities of the recognizers of the recipe; loads them, so that a missing one is told
+    """Identities of the recognizers of the recipe; loads them, so that a missing one is an error
     before anything is computed."""
     entries = pipeline.recipe.clean_text.scrub.recognizers
     if not entries:

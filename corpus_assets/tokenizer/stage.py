@@ -178,7 +178,7 @@ def _sampled(drawn: Mapping[str, Mapping[str, int]]) -> Fraction:
 
 @dataclass(frozen=True)
 class _TrainingTexts:
-    """The texts to learn from, read anew each time."""
+    """The texts to learn from, read again at every iteration."""
 
     context: TaskContext
     names: Sequence[str]

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from corpus_assets.versions.panel import check_panels
     from corpus_assets.versions.pins import (
         ALL_CALIBRATIONS,
-        TakenOver,
+        ReusedCalibrations,
         lock_folder,
         named_calibrations,
-        take_over,
+        reuse_calibrations,
     )
     from corpus_assets.versions.publish import is_published, lineage_rows, publish_version
     from corpus_assets.versions.published import (
@@ -69,7 +69,7 @@ __all__ = [
     "DigestIndex",
     "FunnelStep",
     "Removed",
-    "TakenOver",
+    "ReusedCalibrations",
     "Version",
     "check_artifact_rows",
     "check_panels",
@@ -100,7 +100,7 @@ __all__ = [
     "published_pins",
     "release_if_passed",
     "removed_by_request",
+    "reuse_calibrations",
     "shard_groups",
-    "take_over",
     "warning_before_tokens",
 ]

@@ -126,7 +126,9 @@ def _shares(pipeline: Pipeline, snapshot: str) -> CheckOutcome:
     notes = (result.notes.get(SHARES, {}) for result in pipeline.results("selection", snapshot))
     found = share_gaps(notes)
     if not found:
-        return _said("shares", "the recipe asks for no share of this snapshot's documents", {})
+        return _not_compared(
+            "shares", "the recipe asks for no share of this snapshot's documents", {}
+        )
     most = found[0]
     message = str(most)
     calibrated = pipeline.recipe.calibration_snapshots
@@ -159,7 +161,7 @@ def _from_before(pipeline: Pipeline, snapshot: str) -> list[CheckOutcome]:
     few = min(now.kept, before.kept) < settings.min_documents
     if not used or few:
         why = "no snapshot of its source before it" if not used else "too few documents to compare"
-        return [_said(name, why, numbers[name]) for name in numbers]
+        return [_not_compared(name, why, numbers[name]) for name in numbers]
     against = ", ".join(used)
     numbers["survival_drift"]["survival_before"] = before.survival
     survival = now.survival - before.survival
@@ -181,7 +183,7 @@ def _from_before(pipeline: Pipeline, snapshot: str) -> list[CheckOutcome]:
     ]
     if now.quality is None or before.quality is None:
         why = f"no kept document has a {settings.quality_signal}"
-        return [*outcomes, _said("quality_drift", why, {})]
+        return [*outcomes, _not_compared("quality_drift", why, {})]
     change = now.quality - before.quality
     return [
         *outcomes,
@@ -218,7 +220,7 @@ def _judged(
     return CheckOutcome(name, not (is_error or is_warning), message, not is_error, rounded)
 
 
-def _said(name: str, message: str, numbers: Mapping[str, float]) -> CheckOutcome:
+def _not_compared(name: str, message: str, numbers: Mapping[str, float]) -> CheckOutcome:
     rounded = {key: round(value, 4) for key, value in numbers.items()}
     return CheckOutcome(name, True, message, True, rounded)
 

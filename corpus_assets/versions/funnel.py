@@ -26,16 +26,16 @@ class FunnelStep:
 
 def funnel_steps(pipeline: Pipeline, snapshots: Sequence[str] | None = None) -> list[FunnelStep]:
     """Count records in and out of each stage over the given snapshots (all by default)."""
-    fates: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
     for snapshot in snapshots or pipeline.recipe.snapshots:
         for result in pipeline.results("clean_text", snapshot):
-            fates.update(result.notes["fates"])
-    alive = sum(fates.values())
+            outcomes.update(result.notes["fates"])
+    alive = sum(outcomes.values())
     steps: list[FunnelStep] = []
     for stage in DROPPING_STAGES:
         prefix = f"{stage}/"
         reasons = Counter(
-            {key.removeprefix(prefix): n for key, n in fates.items() if key.startswith(prefix)}
+            {key.removeprefix(prefix): n for key, n in outcomes.items() if key.startswith(prefix)}
         )
         steps.append(FunnelStep(stage, alive, alive - sum(reasons.values()), reasons))
         alive = steps[-1].left

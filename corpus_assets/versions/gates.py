@@ -44,7 +44,7 @@ def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[
         rule = settings.review
         empty = GateRow(version, REVIEW, False, None, rule.max_disagreement,
                         {"min_judged": rule.min_judged})  # fmt: skip
-        found.append(decide(empty, ()))  # counted anew with every judgement
+        found.append(decide(empty, ()))  # recounted at every judgement
     fallbacks = pipeline.recipe.fallbacks_in_use()
     if fallbacks:
         found.append(_fallbacks(version, fallbacks))
@@ -103,29 +103,31 @@ def release_if_passed(registry: Registry, version: str, replaces: Sequence[str] 
             return f"version {version} is a candidate, as {name} was"
         share = _changed(registry.version_shards(name), registry.version_shards(version))
         if share < INHERITED_SHARE:
-            told = f"inherits the verdict of {name}: {share:.3%} of tokens changed"
+            verdict = f"inherits the verdict of {name}: {share:.3%} of tokens changed"
             for gate in registry.gates(name):
                 if gate.name == MODELS_GATE:
-                    detail = {**gate.detail, "message": told, "inherits": name}
+                    detail = {**gate.detail, "message": verdict, "inherits": name}
                     registry.put_gate(
                         GateRow(
                             version, MODELS_GATE, gate.passed, gate.value, gate.threshold, detail
                         )
                     )
-            reason = f"{told} ({old.release_reason})"
+            reason = f"{verdict} ({old.release_reason})"
             registry.release_version(version, GATES, reason, override=True)
-            return f"version {version} is released: it {told}"
+            return f"version {version} is released: it {verdict}"
     gates = registry.gates(version)
     unasked = any(gate.detail.get("message") == UNASKED for gate in gates)
     asked = [g for g in gates if g.name != MODELS_GATE or not unasked]
-    said = f"passed {', '.join(g.name for g in asked if g.outcome != NOT_MEASURED)}"
-    said += "".join(f"; {g.name} was {NOT_MEASURED}" for g in asked if g.outcome == NOT_MEASURED)
-    said += f"; {UNASKED}" if unasked else ""
+    outcomes = f"passed {', '.join(g.name for g in asked if g.outcome != NOT_MEASURED)}"
+    outcomes += "".join(
+        f"; {g.name} was {NOT_MEASURED}" for g in asked if g.outcome == NOT_MEASURED
+    )
+    outcomes += f"; {UNASKED}" if unasked else ""
     try:
-        registry.release_version(version, GATES, said)
+        registry.release_version(version, GATES, outcomes)
     except NotReleased as error:
         return str(error)
-    return f"version {version} is released: {said}"
+    return f"version {version} is released: {outcomes}"
 
 
 def _changed(before: Sequence[ShardRow], after: Sequence[ShardRow]) -> float:

@@ -130,8 +130,8 @@ def _explained(panel: Panel) -> Iterator[None]:
     try:
         yield
     except LineageBroken as error:
-        said = first_line(error.__cause__) if isinstance(error.__cause__, Exception) else error
-        raise RecipeError(f"panels: {panel.name}.sql: {said}; correct the query") from error
+        problem = first_line(error.__cause__) if isinstance(error.__cause__, Exception) else error
+        raise RecipeError(f"panels: {panel.name}.sql: {problem}; correct the query") from error
     except TemplateError as error:
         raise RecipeError(f"panels: {panel.name}.html: {error}; correct the template") from error
 

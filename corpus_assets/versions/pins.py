@@ -1,7 +1,7 @@
-"""Calibrations that a build takes over: from the lock beside its recipe, or from live versions.
+"""Calibrations that a build reuses: from the lock beside its recipe, or from live versions.
 
 As in package managers, what was resolved once stays until someone asks for an upgrade: a new
-threshold, weight or snapshot trains no tokenizer (ADR 27). A calibration is taken over while the
+threshold, weight or snapshot trains no tokenizer (ADR 27). A calibration is reused while the
 recipe asks for the same (`Calibration.asks`), the files that it is made from are the same, and so
 are the calibrations that it is made with (`Calibration.follows`).
 """
@@ -29,7 +29,7 @@ ALL_CALIBRATIONS = "all"  # every calibration, where names of some are asked for
 
 
 @dataclass(frozen=True)
-class TakenOver:
+class ReusedCalibrations:
     """Calibrations that are not resolved again."""
 
     pins: Mapping[str, Output] = field(default_factory=dict)
@@ -62,17 +62,17 @@ def lock_folder(recipe: Path, home: Home) -> Path:
     return folder / f"{recipe.stem}.lock"
 
 
-def take_over(
+def reuse_calibrations(
     pipeline: Pipeline, registry: Registry, folder: Path, upgrade: Sequence[str] = ()
-) -> TakenOver:
-    """Choose the calibrations that a build takes over. `upgrade` leaves some out: by their names
+) -> ReusedCalibrations:
+    """Choose the calibrations that a build reuses. `upgrade` leaves some out: by their names
     in a lock, by their stage, or all of them."""
     stages = pipeline.graph.calibrations
     unknown = sorted({_stage(name) for name in upgrade} - {*stages, ALL_CALIBRATIONS})
     if unknown:
         raise RecipeError(f"no calibration is called {unknown[0]!r}; known: {', '.join(stages)}")
     if ALL_CALIBRATIONS in upgrade:
-        return TakenOver()
+        return ReusedCalibrations()
     pins: dict[str, Output] = {}
     origin: dict[str, str] = {}
     passed_over: set[str] = set()
@@ -82,7 +82,7 @@ def take_over(
         passed_over |= {name for name in found if stages[_stage(name)].asks}
         if passed_over <= set(pins):
             break
-    return TakenOver(pins, origin, tuple(sorted(passed_over - set(pins))))
+    return ReusedCalibrations(pins, origin, tuple(sorted(passed_over - set(pins))))
 
 
 def _locks(
@@ -105,7 +105,7 @@ def _locks(
 def _fitting(
     pipeline: Pipeline, lock: Lock, taken: Mapping[str, Output], upgrade: Sequence[str]
 ) -> list[str]:
-    """Return the calibrations of a lock that can be taken over beside those that are already."""
+    """Return the calibrations of a lock that can be reused beside those that are already."""
     recipe = locked_recipe(pipeline.recipe)
     chosen = {name: output.sha256 for name, output in taken.items()}
     found: list[str] = []

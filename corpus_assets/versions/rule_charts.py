@@ -121,17 +121,17 @@ def _histograms(pipeline: Pipeline, cutoffs: Cutoffs) -> Values | None:
 
 
 def _sampled(pipeline: Pipeline, signals: list[str]) -> tuple[Columns, Mask, int]:
-    """Signals and fates of the version, or of parts that are evenly spaced over it."""
+    """Signals and outcomes of the version, or of parts that are evenly spaced over it."""
     parts, total = sampled_parts(pipeline, MOST_DOCUMENTS)
     known = pipeline.recipe.signals.columns()
     wanted = dict.fromkeys([*map(column_of, signals), "language"])
     names = [name for name in wanted if name in known]
-    tables, fates = [], []
+    tables, kept = [], []
     for domain, scored, chosen in parts:
         values = read_columns(pipeline, scored, files.SIGNALS, names)
         tables.append(values.append_column("domain", pa.repeat(pa.scalar(domain), values.num_rows)))
-        fates.append(read_columns(pipeline, chosen, files.SELECTION, ["kept"])["kept"].to_numpy())
-    return Columns(pa.concat_tables(tables)), np.concatenate(fates).astype(np.bool_), total
+        kept.append(read_columns(pipeline, chosen, files.SELECTION, ["kept"])["kept"].to_numpy())
+    return Columns(pa.concat_tables(tables)), np.concatenate(kept).astype(np.bool_), total
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from corpus_assets.versions.funnel import read_columns
 STEPS = 50
 MOST_BOUNDS = 12  # of one rule: tables of bounds name hundreds of languages
 MOST_DOCUMENTS = 2_000_000
-FATE = ["kept", "reason", "failed_rules"]
+OUTCOME = ["kept", "reason", "failed_rules"]
 
 Counts = npt.NDArray[np.int64]
 End = Literal["min", "max"]
@@ -184,19 +184,19 @@ def _sample(pipeline: Pipeline, rules: Sequence[Rule]) -> Sample:
     known = {*pipeline.recipe.signals.columns(), CHARACTERS}
     wanted = dict.fromkeys([CHARACTERS, "language", *(column_of(rule.signal) for rule in rules)])
     names = [name for name in wanted if name in known]
-    tables, fates = [], []
+    tables, outcomes = [], []
     for domain, scored, chosen in parts:
         values = read_columns(pipeline, scored, files.SIGNALS, names)
         tables.append(values.append_column("domain", pa.repeat(pa.scalar(domain), values.num_rows)))
-        fates.append(read_columns(pipeline, chosen, files.SELECTION, FATE))
-    table, fate = pa.concat_tables(tables), pa.concat_tables(fates)
+        outcomes.append(read_columns(pipeline, chosen, files.SELECTION, OUTCOME))
+    table, outcome = pa.concat_tables(tables), pa.concat_tables(outcomes)
     columns = Columns(table)
-    number = pa.compute.list_value_length(fate["failed_rules"])
-    alone = pa.compute.if_else(pa.compute.equal(number, 1), fate["reason"], None)
+    number = pa.compute.list_value_length(outcome["failed_rules"])
+    alone = pa.compute.if_else(pa.compute.equal(number, 1), outcome["reason"], None)
     return Sample(
         columns,
         columns.numbers(CHARACTERS).astype(np.int64),
-        fate["kept"].to_numpy().astype(np.bool_),
+        outcome["kept"].to_numpy().astype(np.bool_),
         alone.combine_chunks(),
         total,
     )

@@ -14,7 +14,7 @@ from corpus_assets.defs.launched import (
     ReleaseConfig,
     RemoveConfig,
     TakedownConfig,
-    parts_set_aside,
+    quarantined_parts,
     release_version,
     remove_snapshot,
 )
@@ -91,7 +91,7 @@ def test_a_snapshot_that_was_added_is_removed_with_its_partition(tmp_path: Path)
         assert "that the recipe file names is removed there" in said
 
 
-def test_parts_that_are_set_aside_are_tried_again_or_left_out(place: Place) -> None:
+def test_quarantined_parts_are_retried_or_skipped(place: Place) -> None:
     registry = Registry(Home.resolve(str(place.home)).catalog_url)
     corpus = CorpusResource(home=str(place.home), recipe=str(place.recipe))
     rows = [
@@ -99,10 +99,10 @@ def test_parts_that_are_set_aside_are_tried_again_or_left_out(place: Place) -> N
         for part in range(2)
     ]
     for remedy in ("retry", "skip"):
-        registry.set_aside(rows)
+        registry.quarantine(rows)
         with dg.DagsterInstance.ephemeral() as instance:
             asked: dict[str, object] = {"remedy": remedy, "snapshot": "crawl-1"}
-            assert launch(parts_set_aside, "remedy_parts", asked, corpus, instance) == (True, "")
+            assert launch(quarantined_parts, "remedy_parts", asked, corpus, instance) == (True, "")
         assert registry.failed_parts() == []
         listed = place.store / "skipped/small/crawl-1.json"
         assert listed.exists() == (remedy == "skip")

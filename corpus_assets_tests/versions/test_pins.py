@@ -10,7 +10,7 @@ from corpus_assets.cli.main import main
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.session import open_home, open_session
-from corpus_assets.versions.pins import TakenOver
+from corpus_assets.versions.pins import ReusedCalibrations
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.registry_states import revoke
 
@@ -22,19 +22,19 @@ KEPT_SETS = {
 """Counted over the documents that are kept."""
 
 
-def taken(place: Place, *upgrade: str, **changes: object) -> TakenOver:
+def reused(place: Place, *upgrade: str, **changes: object) -> ReusedCalibrations:
     home = Home.resolve(str(place.home))
     with open_session(str(place.recipe), home, overrides=dict(changes), upgrade=upgrade) as session:
-        return session.taken_over
+        return session.reused
 
 
 def pinned(place: Place) -> set[str]:
     lock = json.loads((place.store / "versions" / VERSION / "lock.json").read_bytes())
-    return set(lock["calibrations"]) - {"eval_index"}  # made from files alone, never taken over
+    return set(lock["calibrations"]) - {"eval_index"}  # made from files alone, never reused
 
 
-def test_all_are_taken_over_from_a_live_version(small_build: Place) -> None:
-    found = taken(small_build)
+def test_all_are_reused_from_a_live_version(small_build: Place) -> None:
+    found = reused(small_build)
     assert set(found.pins) == pinned(small_build)
     assert set(found.origin.values()) == {f"version {VERSION}"}
     assert found.changed == ()
@@ -43,12 +43,12 @@ def test_all_are_taken_over_from_a_live_version(small_build: Place) -> None:
 def test_a_new_snapshot_or_weight_changes_none(small_build: Place) -> None:
     more = {"crawl-1": "web/crawl-1/*", "crawl-2": "web/crawl-2/*", "crawl-3": "web/crawl-2/*"}
     new = {"sources.0.snapshots": more, "sources.0.site_files": dict.fromkeys(more, "sites")}
-    assert set(taken(small_build, **new).pins) == pinned(small_build)
-    assert set(taken(small_build, **{"mixture.domains.web": 0.9}).pins) == pinned(small_build)
+    assert set(reused(small_build, **new).pins) == pinned(small_build)
+    assert set(reused(small_build, **{"mixture.domains.web": 0.9}).pins) == pinned(small_build)
 
 
 def test_a_new_threshold_counts_lines_again_and_trains_nothing(small_build: Place) -> None:
-    found = taken(small_build, **{RULE: 31})
+    found = reused(small_build, **{RULE: 31})
     assert set(found.changed) == KEPT_SETS
     assert set(found.pins) == pinned(small_build) - KEPT_SETS
 
@@ -67,7 +67,7 @@ def test_a_new_threshold_counts_lines_again_and_trains_nothing(small_build: Plac
 def test_what_the_recipe_asks_otherwise_is_resolved_anew_with_what_is_made_with_it(
     small_build: Place, changes: dict[str, object], anew: set[str]
 ) -> None:
-    found = taken(small_build, **changes)
+    found = reused(small_build, **changes)
     assert anew <= set(found.changed)
     assert not anew & set(found.pins)
     assert set(found.changed) | set(found.pins) == pinned(small_build)
@@ -76,27 +76,27 @@ def test_what_the_recipe_asks_otherwise_is_resolved_anew_with_what_is_made_with_
 def test_other_training_texts_train_again(place: Place) -> None:
     (texts,) = place.source("quality").glob("positives*")
     texts.write_bytes(texts.read_bytes() * 2)
-    found = taken(place)
+    found = reused(place)
     assert {"classifiers/quality", "quality_cutoffs"} <= set(found.changed)
     assert "tokenizer" in found.pins
 
 
 def test_an_upgrade_names_calibrations_or_stages_or_all(small_build: Place) -> None:
-    assert "tokenizer" not in taken(small_build, "tokenizer").pins
-    one = set(taken(small_build, "shard_counts/crawl-1").pins)
+    assert "tokenizer" not in reused(small_build, "tokenizer").pins
+    one = set(reused(small_build, "shard_counts/crawl-1").pins)
     assert pinned(small_build) - one == {"shard_counts/crawl-1"}
     assert {"classifiers/quality", "quality_cutoffs"} <= pinned(small_build) - set(
-        taken(small_build, "classifiers").pins
+        reused(small_build, "classifiers").pins
     )
-    assert taken(small_build, "all").pins == {}
+    assert reused(small_build, "all").pins == {}
     with pytest.raises(RecipeError, match="no calibration is called 'tokeniser'; known: "):
-        taken(small_build, "tokeniser")
+        reused(small_build, "tokeniser")
 
 
 def test_revoked_versions_give_none(place: Place) -> None:
     _, registry = open_home(Home.resolve(str(place.home)))
     revoke(registry, VERSION)
-    assert taken(place).pins == {}
+    assert reused(place).pins == {}
 
 
 def test_the_lock_beside_a_recipe_gives_the_same_bytes_in_another_home(

@@ -106,7 +106,8 @@ def read_indexed(
     settings: IndexSettings,
     gates: GateSettings,
 ) -> Iterator[RawRecord]:
-    """Every capture that the index knows of a file: those worth it read, the others told."""
+    """Every capture of a file that the index lists: those worth it are read, the others carry the
+    reason why not."""
     kept: list[tuple[int, int]] = []
     for row in rows.to_pylist():
         ruled_out = rule_out(row, settings)

@@ -31,7 +31,7 @@ class Extractor:
     def __init__(self, settings: ExtractionSettings, model: Path | None = None) -> None:
         """`model` is the file of the model that settings name, where they do."""
         wanted, found = settings.model, file_digest(model) if model is not None else None
-        extractor_version(settings, found)  # a missing package is said now
+        extractor_version(settings, found)  # fails now where a package is missing
         if wanted is not None and (found is None or wanted.sha256 not in (None, found)):
             raise ModelError(f"extraction needs the model {wanted.sha256 or wanted}, not {model}")
         options = json.dumps(engine_options(settings, model), sort_keys=True)

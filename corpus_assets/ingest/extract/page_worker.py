@@ -11,7 +11,7 @@ can become of a page:
 * `extraction_memory`: more memory than the recipe allows;
 * `extraction_crashed`: the process died of the page (a fault in C code).
 
-Before one of the last three is said, the page is sent by itself, and then once more to a fresh
+Before one of the last three is reported, the page is sent by itself, and then once more to a fresh
 process: so it does not matter which pages it came with.
 """
 
@@ -150,10 +150,10 @@ class PageWorker:
         return "extraction_crashed", f"exit {how}"
 
 
-def _missing(said: bytes) -> MissingExtra:
+def _missing(message: bytes) -> MissingExtra:
     return MissingExtra(
         "the extraction process lacks a library, so no page can be extracted: "
-        f"{said.decode('utf-8', 'replace')}; install corpus-assets again with its dependencies"
+        f"{message.decode('utf-8', 'replace')}; install corpus-assets again with its dependencies"
     )
 
 
@@ -181,7 +181,7 @@ class _Child:
         self.pages = 0
         _widen(self._process)
         try:
-            [(status, said, *_)] = self.ask([start_message], START_TIME_LIMIT_S)
+            [(status, message, *_)] = self.ask([start_message], START_TIME_LIMIT_S)
         except _Died as death:
             how = f"it ended with {death.how}" if death.how else "it does not answer"
             raise EngineError(
@@ -189,10 +189,10 @@ class _Child:
                 "may show why"
             ) from death
         if status == ABSENT:
-            raise _missing(said)
+            raise _missing(message)
         if status != TEXT:
             raise EngineError(
-                "the extraction process could not be started: " + said.decode("utf-8", "replace")
+                "the extraction process could not be started: " + message.decode("utf-8", "replace")
             )
         self.pages = 0
 
@@ -266,7 +266,7 @@ _IDLE: dict[tuple[int, WorkerSpec], list[PageWorker]] = {}
 
 
 def borrow_worker(spec: WorkerSpec) -> PageWorker:
-    """Return a worker of this process that nobody is using, or a new one."""
+    """Return an idle worker of this process, or a new one."""
     idle = _IDLE.setdefault((os.getpid(), spec), [])
     try:
         return idle.pop()

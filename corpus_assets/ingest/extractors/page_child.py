@@ -7,9 +7,9 @@ Started by `ingest.extract`, which sends some pages and waits for their texts:
 2. every other message: pages in UTF-8; answered, when all are done, with the text of each and its
    type where that is noted, or with what went wrong.
 
-CPU time is limited anew for each page (RLIMIT_CPU: the kernel ends the process whatever it is
-doing, C code included). Memory is limited by the address space, and a page that took more
-resident memory than allowed is told so even if it got through.
+CPU time is limited for each page (RLIMIT_CPU: the kernel ends the process whatever it is doing, C
+code included). Memory is limited by the address space, and a page that took more resident memory
+than allowed is refused for it even if it got through.
 
 It leaves when its parent is gone: the pipe ends, or a thread sees it within a second.
 """
@@ -52,7 +52,7 @@ def main() -> None:
         read = make_reader(json.loads(start["options"]))
     except Exception as error:
         status = ABSENT if _is_absence(error) else FAILED
-        _send(answers, [_answer(status, _said(error), b"", 0.0)])
+        _send(answers, [_answer(status, _message(error), b"", 0.0)])
         return
     max_memory = int(start["max_memory_mb"]) * MIB
     limit_memory(max_memory)
@@ -77,7 +77,7 @@ def _is_absence(error: Exception) -> bool:
     return isinstance(error, ImportError | MissingExtra)
 
 
-def _said(error: Exception) -> bytes:
+def _message(error: Exception) -> bytes:
     return " ".join(f"{type(error).__name__}: {error}".split()).encode("utf-8", "replace")
 
 
@@ -89,7 +89,7 @@ def _extract(read: "Callable[[bytes], Extracted]", page: bytes) -> tuple[int, by
     except MemoryError:
         return MEMORY, b"", b""
     except ImportError as error:
-        return ABSENT, _said(error), b""
+        return ABSENT, _message(error), b""
     except Exception as error:  # one page must not stop a part, whatever it does inside
         return FAILED, type(error).__name__.encode("utf-8", "replace"), b""
 

@@ -119,7 +119,7 @@ def _trim(text: Any) -> str:
 
 
 def _say_nothing(*_: object) -> None:
-    """Formatting an event for a log that nobody keeps takes longer than the event."""
+    """Formatting an event for a log that is not kept takes longer than the event."""
 
 
 @lru_cache(maxsize=64)

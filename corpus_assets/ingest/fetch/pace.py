@@ -3,7 +3,7 @@
 Two files a server in a folder of the home, guarded by file locks, which the system releases when
 a process dies:
 
-- `*.turn` holds the time of the next free turn, and the time until which nobody asks. Whoever
+- `*.turn` holds the time of the next free turn, and the time until which no process asks. Whoever
   wants to ask takes the first and moves it on by 1 / requests_per_s. A server that asks for
   time moves both on for everybody, those included who have a turn and wait for it.
 - `*.line-N` is locked while connection N is in use.
@@ -76,7 +76,7 @@ class Pace:
                 return
 
     def hold_off(self, seconds: float) -> None:
-        """Nobody asks this server for a while."""
+        """Send no request to this server for a while, from any process."""
         until = self._clock() + min(seconds, LONGEST_S)
         self._move(lambda free, held: (max(free, until), max(held, until)))
 

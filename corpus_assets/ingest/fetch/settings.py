@@ -1,7 +1,7 @@
 """How remote files are fetched: how fast, how patiently, and whether copies are kept.
 
 The environment says it and not the recipe, since none of it can change a byte. Tasks carry it, so
-that every machine of a build fetches as its driver was told.
+that every machine of a build fetches as its driver is configured.
 """
 
 import os

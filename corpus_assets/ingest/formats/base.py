@@ -21,7 +21,7 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Place(NamedTuple):
-    """Where a record is, as its reader said: see `RawRecord`."""
+    """Where a record is, as its reader found it: see `RawRecord`."""
 
     file: str
     offset: int

@@ -152,7 +152,7 @@ class PlainView:
 
     def __init__(self, file: ArchiveFile) -> None:
         self._file = file
-        self._told = 0
+        self._position = 0
         self.failure: str | None = None  # what broke the bytes themselves
         self.has_stray_bytes = False  # set by whoever finds bytes here that are no record
 
@@ -165,11 +165,11 @@ class PlainView:
         if 0 <= size < len(chunk):
             self._file.give_back(len(chunk) - size)
             chunk = chunk[:size]
-        self._told += len(chunk)
+        self._position += len(chunk)
         return chunk
 
     def tell(self) -> int:
-        return self._told
+        return self._position
 
     def seek(self, offset: int, whence: int = 0) -> int:
         raise OSError("a WARC file is read forward only")
@@ -201,7 +201,7 @@ class GzipMember(PlainView):
             rest = self._inflater.unused_data if self._inflater.eof else None
             self._file.give_back(len(self._inflater.unconsumed_tail if rest is None else rest))
             if out:
-                self._told += len(out)
+                self._position += len(out)
                 self._inflated += len(out)
                 if self._inflated > MAX_INFLATED_BYTES:
                     self.failure = "too_large"

@@ -12,8 +12,7 @@ from corpus_assets.ingest.source import SourceSpec
 def record_of_row(
     row: Mapping[str, Any], file: str, spec: SourceSpec, offset: int, length: int
 ) -> RawRecord:
-    """Return a row of ready text. One that has no text at all stays, for `no_text` to be said of
-    it."""
+    """Return a row of ready text. One that has no text at all stays, to be dropped as `no_text`."""
     fields = spec.fields
     text = value(row, fields.text)
     if text is not None and not isinstance(text, str):
@@ -64,12 +63,12 @@ def labels(row: Mapping[str, Any], spec: SourceSpec) -> dict[str, str | float | 
         return None
     found: dict[str, str | float | None] = {}
     for name, column in fields.labels.items():
-        said = value(row, column)
-        found[name] = str(said).lower() if isinstance(said, bool) else string(row, column)
+        cell = value(row, column)
+        found[name] = str(cell).lower() if isinstance(cell, bool) else string(row, column)
     for name, column in fields.scores.items():
-        said = value(row, column)
-        is_number = isinstance(said, int | float) and math.isfinite(said)
-        found[name] = float(said) if is_number else None
+        cell = value(row, column)
+        is_number = isinstance(cell, int | float) and math.isfinite(cell)
+        found[name] = float(cell) if is_number else None
     return found
 
 

@@ -1,6 +1,6 @@
 """The programming language of a file.
 
-It is told by its name, and by its first line where it has no suffix (an interpreter after `#!`, or
+It is known by its name, and by its first line where it has no suffix (an interpreter after `#!`, or
 an editor's `-*- mode -*-`). Where several languages share a suffix the commoner one is listed, and a
 word of the text decides the rest (`.h`, `.m`, `.pl`, `.v`, `.ts`).
 """

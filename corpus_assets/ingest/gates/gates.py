@@ -6,7 +6,7 @@ They are asked in this order, and the first refusal is the record's reason:
 |---|---|
 | `suppressed` | a takedown covers its URL, host, id or a text it was derived from |
 | `damaged_record`, `revisit_record`, `bad_http`, `too_large` | what its reader found |
-| `no_url` | a page without a web address: nobody could ask for its removal |
+| `no_url` | a page without a web address: its removal could not be requested |
 | `blocked_host`, `blocked_category`, `blocked_url` | on the recipe's lists |
 | `http_status` | not a success |
 | `content_type` | not a kind of page we extract |
@@ -62,11 +62,11 @@ def gate_record(
     settings: GateSettings,
     blocklist: Blocklist,
     lists: UrlLists | None = None,
-    said: list[Statement] | None = None,
+    collected: list[Statement] | None = None,
 ) -> Refusal | None:
     """The first refusal by headers and sizes, or None.
 
-    What was said about training is added to `said`.
+    Statements about training are added to `collected`.
     """
     if record.damage is not None:
         return Refusal(record.damage, record.detail)
@@ -96,7 +96,7 @@ def gate_record(
         return refusal
     if is_page:
         statements += header_opt_outs(record, settings)
-    return not_for_training(statements, settings, said)
+    return not_for_training(statements, settings, collected)
 
 
 def gate_page(
@@ -104,7 +104,7 @@ def gate_page(
     spdx: str,
     settings: GateSettings,
     landmarks: Landmarks | None = None,
-    said: list[Statement] | None = None,
+    collected: list[Statement] | None = None,
 ) -> Refusal | None:
     """The first refusal by what markup compatible with ASCII says, or None."""
     known = landmarks or find_landmarks(markup)
@@ -112,20 +112,21 @@ def gate_page(
     statements = [] if found is None else [Statement(DISALLOW, f"meta {found}", OPTED_OUT)]
     if known.has_terms:
         statements += markup_statements(markup)
-    refusal = not_for_training(statements, settings, said)
+    refusal = not_for_training(statements, settings, collected)
     return refusal or gate_licence(spdx, settings) or absurd_markup(markup)
 
 
 def not_for_training(
-    statements: Sequence[Statement], settings: GateSettings, said: list[Statement] | None
+    statements: Sequence[Statement], settings: GateSettings, collected: list[Statement] | None
 ) -> Refusal | None:
-    """Whether the recipe drops a page for what was said about training, which is added to `said`."""
-    if said is not None:
-        said += statements
+    """Return the refusal of a page for a statement about training, where the recipe drops such
+    pages; all statements are added to `collected`."""
+    if collected is not None:
+        collected += statements
     if settings.optout.on_disallow == "record":
         return None
     found = next((each for each in statements if each.value == DISALLOW), None)
-    return None if found is None else Refusal(found.reason, found.said)
+    return None if found is None else Refusal(found.reason, found.source)
 
 
 def gate_text(

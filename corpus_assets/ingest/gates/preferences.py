@@ -3,8 +3,8 @@
 * `Content-Usage: train-ai=n` (IETF AIPREF, drafts `aipref-vocab` and `aipref-attach`), as a header
   or in robots.txt: a dictionary of RFC 9651. Labels and values that are not known say nothing,
   and a line that is no dictionary says nothing at all. A refusal in the words of earlier drafts
-  counts: `train-genai=n`, and `bots=n` (any automated use) where nothing is said of training
-  itself. Permission needs today's word.
+  counts: `train-genai=n`, and `bots=n` (any automated use) where training itself is not
+  mentioned. Permission needs today's word.
 * `Content-Signal: ai-train=no` (Cloudflare's content signals), as a header or in robots.txt: pairs
   with commas between them, read without case.
 * RSL (Really Simple Licensing): `License: URL` in robots.txt, a `Link` header or a `<link>` with
@@ -29,7 +29,7 @@ NOTHING_SAID = UNKNOWN
 CONTENT_USAGE, CONTENT_SIGNAL = "Content-Usage", "Content-Signal"
 TRAINING_DISALLOWED = "training_disallowed"
 MAX_VALUE_CHARS = 8192
-MAX_SAID_CHARS = 1000
+MAX_SOURCE_CHARS = 1000
 
 _ORDER = (DISALLOW, ALLOW, UNKNOWN)
 _WORDS = {CONTENT_USAGE: ("train-ai", "y", "n"), CONTENT_SIGNAL: ("ai-train", "yes", "no")}
@@ -55,10 +55,10 @@ _ATTRIBUTE = re.compile(rb"([a-z]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)
 
 
 class Statement(NamedTuple):
-    """One thing that was said about training."""
+    """One statement about training."""
 
     value: str  # allow, disallow or unknown
-    said: str  # where, and in which words
+    source: str  # where, and in which words
     reason: str = TRAINING_DISALLOWED  # the reason of a page that is dropped for it
 
 
@@ -66,7 +66,7 @@ class Preference(NamedTuple):
     """What all statements about a page come to."""
 
     value: str = UNKNOWN
-    source: str | None = None  # all that was said, the most restrictive first; None: nothing
+    source: str | None = None  # of all statements, the most restrictive first; None: there is none
 
 
 class UsageRule(NamedTuple):
@@ -82,8 +82,8 @@ def combined(statements: Iterable[Statement]) -> Preference:
     ordered = sorted(statements, key=lambda each: _ORDER.index(each.value))
     if not ordered:
         return Preference()
-    said = "; ".join(dict.fromkeys(each.said for each in ordered))
-    return Preference(ordered[0].value, said[:MAX_SAID_CHARS])
+    source = "; ".join(dict.fromkeys(each.source for each in ordered))
+    return Preference(ordered[0].value, source[:MAX_SOURCE_CHARS])
 
 
 def in_words(signal: str, value: str) -> str:
@@ -99,11 +99,11 @@ def training_preference(signal: str, *values: str) -> str:
     read = _dictionary if signal == CONTENT_USAGE else _pairs
     pairs = [pair for value in values for pair in read(value[:MAX_VALUE_CHARS])]
     if signal == CONTENT_USAGE:  # of equal names the last, over all lines (RFC 9651, section 4.2)
-        said = dict(pairs)
-        stated = said.get(label) in (yes, no)
-        if said.get(_GENERATIVE) == no or (said.get(_ANY_USE) == no and not stated):
+        by_name = dict(pairs)
+        stated = by_name.get(label) in (yes, no)
+        if by_name.get(_GENERATIVE) == no or (by_name.get(_ANY_USE) == no and not stated):
             return DISALLOW
-        pairs = list(said.items())
+        pairs = list(by_name.items())
     words = {word for name, word in pairs if name == label}
     return DISALLOW if no in words else ALLOW if yes in words else UNKNOWN
 

@@ -10,7 +10,7 @@
 * `Content-Usage` and `Content-Signal` are rules of a group as well, with a path or without; for
   each of them the longest path counts, of equals the most restrictive value
   (`draft-ietf-aipref-attach`, section 3). In front of all groups, or in a file without any, they
-  are said to every agent. A `License` line (RSL) belongs to no group.
+  apply to every agent. A `License` line (RSL) belongs to no group.
 
 By status (section 2.3.1): a success is read; a client error means that there are no rules; a
 server error means that nothing may be fetched; redirects are followed, five at most.
@@ -99,9 +99,9 @@ def rules_for(groups: Sequence[UserAgentGroup], agent: str) -> tuple[PathRule, .
 
 
 def usage_for(groups: Sequence[UserAgentGroup], agent: str) -> tuple[UsageRule, ...]:
-    """Return what an agent is told about training, in the order it is asked."""
-    told = [*(group for group in groups if not group.agents), *_groups_of(groups, agent)]
-    return usage_in_order(rule for group in told for rule in group.usage)
+    """Return the rules about training that apply to an agent, in the order they are asked."""
+    applying = [*(group for group in groups if not group.agents), *_groups_of(groups, agent)]
+    return usage_in_order(rule for group in applying for rule in group.usage)
 
 
 def _groups_of(groups: Sequence[UserAgentGroup], agent: str) -> list[UserAgentGroup]:

@@ -38,11 +38,11 @@ def ask_site(
                 return Refusal("robots_disallowed", closed[0]), []
     if rules is None:
         return None, []
-    said = rules.said_in_robots(path)
+    statements = rules.robots_statements(path)
     if rules.tdmrep and rules.reserved_by_tdmrep(path):
         markup = b"" if media_type == "text/plain" else record.payload
         if not frees_itself(markup, record.header("tdm-reservation")):
-            said.append(Statement(DISALLOW, "file tdmrep.json", OPTED_OUT))
+            statements.append(Statement(DISALLOW, "file tdmrep.json", OPTED_OUT))
     if rules.refused_by_ai_txt(path, media_type):
-        said.append(Statement(DISALLOW, "file ai.txt", OPTED_OUT))
-    return None, said
+        statements.append(Statement(DISALLOW, "file ai.txt", OPTED_OUT))
+    return None, statements

@@ -113,7 +113,7 @@ class SiteIndex:
         return robots._replace(ai_txt=ai_txt.ai_txt, tdmrep=tdmrep.tdmrep)
 
     def _answer(self, file: int, at: int) -> SiteRules | None:
-        """Return what a file said at a time, past redirects."""
+        """Return the rules of a file at a time, past redirects."""
         place = bisect_left(self._files, file)
         if place == len(self._files) or self._files[place] != file:
             return None

@@ -73,7 +73,7 @@ class SiteRules(NamedTuple):
     agents: AgentRules | None  # None: no robots.txt is known
     ai_txt: AgentRules = ()
     tdmrep: tuple[PathRule, ...] = ()  # `allow` means: not reserved
-    usage: tuple[tuple[UsageRule, ...], ...] = ()  # what different agents are told
+    usage: tuple[tuple[UsageRule, ...], ...] = ()  # those of different agents
     licences: tuple[str, ...] = ()
 
     def disallowed(self, path: bytes) -> list[str]:
@@ -91,9 +91,9 @@ class SiteRules(NamedTuple):
     def reserved_by_tdmrep(self, path: bytes) -> bool:
         return not is_allowed(path, self.tdmrep)
 
-    def said_in_robots(self, path: bytes) -> list[Statement]:
+    def robots_statements(self, path: bytes) -> list[Statement]:
         """Return what robots.txt says about training on a page."""
-        found = [said for rules in self.usage for said in usage_statements(path, rules)]
+        found = [statement for rules in self.usage for statement in usage_statements(path, rules)]
         named = [Statement(UNKNOWN, f"file robots.txt License: {each}") for each in self.licences]
         return [*found, *named]
 
@@ -113,7 +113,7 @@ def usage_rules(content: bytes, agents: Sequence[str], ai_agents: Sequence[str])
     if b"content-" not in content.lower():
         return []
     groups = parse_robots(content)
-    told = {usage_for(groups, agent) for agent in agents or (ANY_AGENT, *ai_agents)}
+    usages = {usage_for(groups, agent) for agent in agents or (ANY_AGENT, *ai_agents)}
     signs = {value: sign for sign, value in _SIGNS.items()}
     letters = {signal: letter for letter, signal in _SIGNALS.items()}
     return sorted(
@@ -121,7 +121,7 @@ def usage_rules(content: bytes, agents: Sequence[str], ai_agents: Sequence[str])
             signs[each.value] + letters[each.signal] + each.rule.pattern.decode("ascii")
             for each in rules
         ]
-        for rules in told
+        for rules in usages
         if rules
     )
 

@@ -3,9 +3,9 @@
 Exports are copies: a takedown does not reach them. What an export records about itself is
 enough to tell what to do about it. Its version was revoked if a takedown changed it; the version
 in its place has other shards for those that held a removed document, and no other; and the order leads from a
-shard's samples to their places in the export. Which documents are gone is told by the export's own
-lineage, or by the old shard's spans while they are kept; without either, all samples of a changed
-shard are named, which is as exact as can be said.
+shard's samples to their places in the export. Which documents are gone is known from the export's own
+lineage, or from the old shard's spans while they are kept; without either, all samples of a changed
+shard are named, which is as exact as possible.
 """
 
 import hashlib
@@ -97,7 +97,7 @@ def exported_version(folder: Path) -> str | None:
 
 
 def removed_documents(registry: Registry, store: Store, folder: Path) -> set[str] | None:
-    """Documents of an export that takedowns removed since; None where they cannot be told, and
+    """Documents of an export that takedowns removed since; None where they are not known, and
     samples of the export may hold some."""
     export = _read(folder)
     row = registry.version(export.plan.version)

@@ -33,7 +33,7 @@ def said(
     content = robots.encode()
     usage = usage_rules(content, agents, ai_agents)
     data = to_bytes(robots_rules(content, agents), None, None, usage, licence_lines(content))
-    return combined(from_bytes(data, agents).said_in_robots(path.encode()))
+    return combined(from_bytes(data, agents).robots_statements(path.encode()))
 
 
 @pytest.mark.parametrize(
@@ -332,10 +332,10 @@ def test_headers_say_it_of_one_page(headers: list[tuple[str, str]], expected: st
     ],
 )
 def test_a_page_links_to_its_licence(markup: str, expected: str | None) -> None:
-    page, said = f"<head>{markup}</head>".encode(), list[Statement]()
-    assert gate_page(page, "unknown", GateSettings(), said=said) is None
-    assert said == markup_statements(page)
-    assert combined(said).source == (expected and f"markup link: {expected}")
+    page, statements = f"<head>{markup}</head>".encode(), list[Statement]()
+    assert gate_page(page, "unknown", GateSettings(), collected=statements) is None
+    assert statements == markup_statements(page)
+    assert combined(statements).source == (expected and f"markup link: {expected}")
 
 
 def test_the_most_restrictive_statement_counts_and_all_are_named() -> None:
