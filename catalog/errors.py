@@ -63,8 +63,8 @@ class AmbiguousName(UnknownName):
 class VersionDeleted(UnknownName):
     """The version was revoked and its files were deleted; `instead` took its place, if any did."""
 
-    def __init__(self, said: str, version: str, instead: str | None) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, version: str, instead: str | None) -> None:
+        super().__init__(message)
         self.version, self.instead = version, instead
 
 

@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM: a command that is stopped ends soon, and never in the middle of a write.
 
 A signal handler's exception comes out wherever Python is at that moment. In a transaction it can
-leave a lock behind that nobody gives back; in a destructor or a weak reference's callback it is
+leave a lock behind that is never released; in a destructor or a weak reference's callback it is
 printed and lost. So writes are made `uninterrupted`, and long work asks `expect_no_stop` between
 its parts.
 """
@@ -70,17 +70,17 @@ def stoppable() -> Iterator[Stopped]:
 
     def lost(what: "sys.UnraisableHookArgs") -> None:
         if stopped.exit_code() is None:
-            told(what)
+            previous_hook(what)
 
     before = {number: signal.signal(number, stop) for number in SIGNALS}
     wakeup = signal.set_wakeup_fd(stopped.write_end, warn_on_full_buffer=False)
-    told, sys.unraisablehook = sys.unraisablehook, lost
+    previous_hook, sys.unraisablehook = sys.unraisablehook, lost
     _commands.append(stopped)
     try:
         yield stopped
     finally:
         _commands.remove(stopped)
-        sys.unraisablehook = told
+        sys.unraisablehook = previous_hook
         signal.set_wakeup_fd(wakeup)
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -446,7 +446,7 @@ def _described(lineage: Lineage, member: Member, policy: str) -> ComparedMember:
     decided = lineage.documents_in("decisions", [doc_id], *place)
     record: Row = records[0] if records else {}
     known = record | (signals[0] if signals else {})
-    # Of captures that stand twice in a part, the member's own is the one with its fate.
+    # Of captures that are in a part twice, the member's own is the one with its outcome.
     own = [row for row in decided if bool(row["kept"]) == member.kept] or decided
     return ComparedMember(
         **vars(member),

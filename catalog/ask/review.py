@@ -1,4 +1,4 @@
-"""Samples of decisions for people to judge, and what they said."""
+"""Samples of decisions for people to judge, and their judgements."""
 
 import hashlib
 from collections import Counter
@@ -101,7 +101,7 @@ class ReasonJudgements:
 
 @dataclass(frozen=True)
 class Judgements:
-    """What reviewers said of a version's decisions; all of it only where it was asked for."""
+    """Reviewers' judgements of a version's decisions; each of them only where it was asked for."""
 
     version: str
     state: str

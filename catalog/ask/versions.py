@@ -178,7 +178,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class DocumentChanges:
-    """Documents before and after; those that came and went are None where nobody looked."""
+    """Documents before and after; those that came and went are None where they were not compared."""
 
     before: int
     after: int
@@ -237,7 +237,7 @@ def diff_settings(
     old, new = registry.version(before), registry.version(after)
     old_shards = registry.version_shards(before)
     new_shards = registry.version_shards(after)
-    deleted = [said for row in (old, new) if (said := deletion(registry, store, row)) is not None]
+    deleted = [line for row in (old, new) if (line := deletion(registry, store, row)) is not None]
     return VersionDifference(
         before=before,
         after=after,
@@ -303,18 +303,18 @@ def _unshared(files: list[LineageRow], others: list[LineageRow]) -> list[Lineage
 
 
 def _gone(lineage: Lineage, here: str, there: str) -> tuple[list[str], dict[str, int]]:
-    """Return documents kept `here` and not `there`: some of them, and counts by what is said
+    """Return documents kept `here` and not `there`: some of them, and counts by their reasons
     there."""
     gone = f"(SELECT doc_id FROM {here} WHERE kept) AS k ANTI JOIN " + (
         f"(SELECT doc_id FROM {there} WHERE kept) AS o USING (doc_id)"
     )
-    said = (
+    dropped = (
         "(SELECT doc_id, min(stage || ': ' || reason) AS why "
         f"FROM {there} WHERE NOT kept GROUP BY doc_id)"
     )
     reasons = lineage.query(
         "SELECT coalesce(why, 'not ingested') AS why, count(*) AS n "
-        f"FROM (SELECT doc_id FROM {gone}) LEFT JOIN {said} USING (doc_id) "
+        f"FROM (SELECT doc_id FROM {gone}) LEFT JOIN {dropped} USING (doc_id) "
         "GROUP BY ALL ORDER BY n DESC, why"
     )
     some = lineage.query(f"SELECT doc_id FROM {gone} ORDER BY doc_id LIMIT {EXAMPLES}")

@@ -138,7 +138,7 @@ class Database:
 
     def expect_leases(self) -> None:
         """Raise `LeaseLost` when a lease is lost; asks the database once a second, since until
-        then, or until the lease ends, nobody else can have got it."""
+        then, or until the lease ends, no other process can have got it."""
         asked = clock()
         if self.leases and asked >= self._sure_until:
             with self.read() as connection:

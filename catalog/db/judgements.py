@@ -1,4 +1,4 @@
-"""The registry's methods for what people said of decisions, and the gate that counts them.
+"""The registry's methods for people's judgements of decisions, and the gate that counts them.
 
 A judgement is about one record of one version. When a version takes the place of another after a
 takedown, judgements go on to it, less those about records that were removed, whose words are gone
@@ -56,7 +56,7 @@ class JudgementMethods:
 
     def judge(self, row: JudgementRow) -> None:
         """Record a judgement, the last one of a person on a record stands; the version's gate is
-        counted anew."""
+        recounted."""
         if not row.judged_by.strip():
             raise CatalogConflict("a judgement needs the name of its reviewer")
         if row.why is not None and len(row.why) > MAX_WHY_CHARS:
@@ -103,7 +103,7 @@ def hand_on(
 
 
 def count_review(connection: Connection, version: str) -> None:
-    """Decide the gate `review` of a version anew, where it has one."""
+    """Decide the gate `review` of a version again, where it has one."""
     wanted = pick(Gate, GateRow).where(Gate.c.version == version, Gate.c.name == REVIEW)
     for gate in read_rows(connection, GateRow, wanted):
         decided = decide(gate, _judgements(connection, version))

@@ -1,7 +1,7 @@
 """Leases: who may work on a named thing, until when.
 
 A lease is taken by compare-and-swap inside a write transaction, so of two that ask at once one
-gets it. It ends by itself when its holder dies: nobody has to clean up by hand. `fencing` says
+gets it. It ends by itself when its holder dies: nothing has to be cleaned up by hand. `fencing` says
 what keeps a holder from writing that lost its lease without noticing.
 """
 

@@ -1,8 +1,8 @@
 """The registry's tables. Migrations must add up to exactly this; a test compares them.
 
 A table has the columns of its row (`rows.py`), by name and type: a new column is a field there
-and a migration. What a row does not tell (keys, references, indexes, columns that only the
-database needs) is said here. No table has a row for each document: the largest grow with parts,
+and a migration. What a row does not have (keys, references, indexes, columns that only the
+database needs) is declared here. No table has a row for each document: the largest grow with parts,
 shards and what people read.
 """
 

@@ -14,7 +14,7 @@ An entry's body says what changed, by these names:
     revoked       version -> the version in its place
 
 `fold` adds up what holds after all entries: one pass, in time linear in the book. A request that is
-being worked on counts as pending; attempts, errors and claims are nobody's promise and not kept.
+being worked on counts as pending; attempts, errors and claims are not kept.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -71,7 +71,7 @@ def record(
     held: dict[str, list[list[str]]] = {}
     for request, order in holds:
         held.setdefault(str(request), []).append(list(order))
-    said = {
+    changes = {
         "requests": list(requests),
         "holds": held,
         "released": list(released),
@@ -79,7 +79,7 @@ def record(
         "certificates": [values_of(row) for row in certificates],
         "revoked": dict(revoked or {}),
     }
-    body = {name: value for name, value in said.items() if value}
+    body = {name: value for name, value in changes.items() if value}
     if not body:
         return
     newest = pick(OrderBook, OrderBookRow).order_by(OrderBook.c.number.desc()).limit(1)
@@ -111,14 +111,14 @@ def changed(before: Iterable[TakedownRow], after: Iterable[TakedownRow]) -> list
 
 
 def _by_step(actions: Iterable[ActionRow]) -> list[dict[str, Any]]:
-    """A run does the same for all its requests, at some length: it is said once."""
+    """A run does the same for all its requests, at some length: it is written once."""
 
     def step(action: ActionRow) -> dict[str, Any]:
         return {name: value for name, value in values_of(action).items() if name != "request_id"}
 
     return [
-        {"requests": [action.request_id for action in same]} | said
-        for said, same in groupby(actions, step)
+        {"requests": [action.request_id for action in same]} | shared
+        for shared, same in groupby(actions, step)
     ]
 
 
@@ -220,8 +220,8 @@ class OrderBookMethods:
     def replay_book(self, rows: Sequence[OrderBookRow]) -> Standing:
         """Make the tables what a book adds up to; the registry's own entries must be its beginning.
 
-        Requests, their orders, actions and certificates are written anew, and versions that the
-        book calls revoked become revoked. Orders that nobody asked for by a request stay.
+        Requests, their orders, actions and certificates are rewritten, and versions that the book
+        calls revoked become revoked. Orders that belong to no request stay.
         """
         standing = fold(checked_entries(rows))
         with self.database.write() as connection:

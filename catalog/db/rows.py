@@ -365,7 +365,7 @@ class GateRow:
 
 @dataclass(frozen=True, slots=True)
 class JudgementRow:
-    """What a person said of a decision about a record. `why` is free text that may quote the
+    """A person's judgement of a decision about a record. `why` is free text that may quote the
     record: it goes with the record when a takedown removes it."""
 
     version: str

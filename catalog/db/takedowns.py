@@ -3,11 +3,11 @@
     pending -> running -> done
        ^          |
        +- failed -+        with the error on it
-       +------> withdrawn  only while nobody works on it
+       +------> withdrawn  only while no runner works on it
 
 One request is one (kind, value, near_duplicates), for ever: filing it again finds it. A standing
 order (suppression) is stored once, whoever asked for it. Each request that brought it holds it;
-one that was added by hand (no request) is held by nobody and stays until it is removed by hand.
+one that was added by hand is held by no request and stays until it is removed by hand.
 A claim is a lease on a request. It is taken in a write transaction, so of two runners that ask at
 once one gets it; it ends by itself when its owner dies.
 All but claims and errors is written to the order book too, in the same transaction (`order_book.py`).
@@ -422,7 +422,7 @@ def _link(
 
 
 def _let_go(connection: Connection, request_id: int) -> int:
-    """End a request's hold; return how many suppressions nobody holds any more and are gone."""
+    """End a request's hold; return how many suppressions are held no more and were removed."""
     holder = SuppressionHolder.c
     connection.execute(delete(SuppressionHolder).where(holder.request_id == request_id))
     still_held = exists().where(holder.suppression_id == Suppression.c.id)

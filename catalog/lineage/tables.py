@@ -40,11 +40,11 @@ def deletion(registry: Registry, store: FileStore, version: VersionRow) -> str |
 
 def require_present(registry: Registry, store: FileStore, version: VersionRow) -> None:
     """Refuse to look into a version that was deleted."""
-    said = deletion(registry, store, version)
-    if said is not None:
+    message = deletion(registry, store, version)
+    if message is not None:
         ask = f", ask for {version.superseded_by}" if version.superseded_by else ""
         raise VersionDeleted(
-            f"{said}{ask}; `catalog diff {version.name} OTHER` compares what the registry still knows",
+            f"{message}{ask}; `catalog diff {version.name} OTHER` compares what the registry still knows",
             version.name,
             version.superseded_by,
         )

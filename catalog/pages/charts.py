@@ -146,7 +146,7 @@ def forest(rows: Sequence[Sequence[Any]], title: str) -> Markup:
         return LABEL + (value - least) * scale
 
     height = ROW * len(rows)
-    parts, told = [_line((x(0), 0), (x(0), height), "grey")], []
+    parts, values = [_line((x(0), 0), (x(0), height), "grey")], []
     for i, (label, value, low, high, limit) in enumerate(rows):
         y = i * ROW + 12
         colour = "red" if limit is not None and low > limit else "blue"
@@ -157,10 +157,10 @@ def forest(rows: Sequence[Sequence[Any]], title: str) -> Markup:
             parts.append(_line((x(limit), y - 8), (x(limit), y + 8), "orange"))
         interval = f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"
         parts.append(_text(WIDTH - 180, y + 4, interval))
-        told.append(f"{label} {interval}")
+        values.append(f"{label} {interval}")
     about = "percent of bits per byte; to the left is better"
     parts.append(_text(LABEL, height + 20, about, size=11.5))
-    return _svg(WIDTH, height + 28, title, parts, "; ".join(told))
+    return _svg(WIDTH, height + 28, title, parts, "; ".join(values))
 
 
 def lines(
@@ -226,8 +226,8 @@ def pairs(
             parts.append(_rect(LABEL, y + offset, width, 10, colour))
         end = LABEL + room * max(row.first, row.second) / top
         parts.append(_text(end + 7, y + 17, row.text, colour="red" if row.is_over else ""))
-    told = "; ".join(f"{row.label} {row.text}" for row in rows)
-    return _svg(WIDTH, head + tall * len(rows) + 10, title, parts, told)
+    description = "; ".join(f"{row.label} {row.text}" for row in rows)
+    return _svg(WIDTH, head + tall * len(rows) + 10, title, parts, description)
 
 
 # Charts alone.
@@ -266,12 +266,12 @@ def _svg(
     height: float,
     title: str | None,
     parts: Sequence[Markup],
-    told: str | None = None,
+    description: str | None = None,
     **more: object,
 ) -> Markup:
     """Return a picture; without a title it is an ornament."""
     inside = [_tag("title", title)] if title is not None else []
-    inside += [_tag("desc", told)] if told is not None else []
+    inside += [_tag("desc", description)] if description is not None else []
     how = {"aria_hidden": "true"} if title is None else {"role": "img"}
     box = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height}
     return _tag("svg", *inside, *parts, **box, **how, **more)

@@ -64,7 +64,7 @@ class Versions:
 
     @contextmanager
     def lineage(self, name: str | None) -> Iterator[Lineage]:
-        """Open a version; one that was revoked or deleted meanwhile is looked at anew. Of no name,
+        """Open a version; one that was revoked or deleted meanwhile is opened again. Of no name,
         the newest released one, and while there is none the newest candidate."""
         row = self.registry.version(name or newest(self.registry.versions()))
         key = (row.name, row.status)
@@ -130,10 +130,12 @@ class Application:
         )
         return HTMLResponse(body, code)
 
-    def say(self, said: str | None, code: int, asks: bool = False, then: str = "/") -> HTMLResponse:
+    def say(
+        self, message: str | None, code: int, asks: bool = False, then: str = "/"
+    ) -> HTMLResponse:
         """Make a page that shows nothing of the catalog."""
         page = self._pages.get_template("bare.html")
-        return HTMLResponse(page.render(said=said, asks=asks, then=then), code)
+        return HTMLResponse(page.render(message=message, asks=asks, then=then), code)
 
     # Pages.
 
@@ -274,8 +276,8 @@ class Application:
         form: Form = request.state.form
         given = form.get("form_token", "").encode()
         if not hmac.compare_digest(given, self._form_token.encode()) or is_foreign(request.headers):
-            said = "This form is not one of these pages, or is an old one: nothing was recorded."
-            return self._failed(request, said, 403)
+            message = "This form is not one of these pages, or is an old one: nothing was recorded."
+            return self._failed(request, message, 403)
         return self._judged(form)
 
     def resume(self, form: Form) -> str:
@@ -374,12 +376,12 @@ class Application:
         return self._failed(request, "There is no such page.", 404)
 
     def _failed(
-        self, request: Request, said: str, code: int, gone: VersionDeleted | None = None
+        self, request: Request, message: str, code: int, gone: VersionDeleted | None = None
     ) -> Response:
         """Say what is wrong, with a way back: to the form with what was typed, or to the version in
         the place of one that is gone."""
         form: Form = getattr(request.state, "form", {})
-        values = {"said": said, "gone": gone, "typed": form.get("why"), "back": None}
+        values = {"message": message, "gone": gone, "typed": form.get("why"), "back": None}
         if form:
             values["back"] = self.resume(form)
         return self.page("error.html", values, gone.instead if gone else None, code)

@@ -65,7 +65,7 @@ class Differences:
                 self._running = None
 
     def close(self) -> None:
-        """Break off what is being counted: nobody waits for it any more."""
+        """Cancel the counts in progress, which no page waits for any more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             asked = list(self._asked.values())

@@ -1,6 +1,6 @@
 """Who may ask, and what may be sent: who knows the token; forms of these pages, of bounded length.
 
-1. A form is read up to `MAX_FORM` bytes, said to be longer or not, before it is known who sends it.
+1. A form is read up to `MAX_FORM` bytes, whatever length it declares, before it is known who sends it.
 2. Who has neither the token nor this session's cookie is asked for the token, and then led to the
    page that was asked for.
 3. A form that changes something carries a token that only our own pages hold: another site can have
@@ -61,7 +61,7 @@ def is_foreign(headers: Mapping[str, str]) -> bool:
 
 
 class Guard:
-    """Reading only, for those who know the token; what is said of it stays in this session.
+    """Reading only, for those who know the token.
 
     `say` makes a page that shows nothing of the catalog. With `resume` judgements may be sent too: it
     names the page on which one that was refused is to be found again.
@@ -122,8 +122,8 @@ class Guard:
         answer.set_cookie(COOKIE, self._session, httponly=True, samesite="strict")
         return answer
 
-    def _ask(self, then: str, said: str | None = None) -> Response:
-        return self._say(said, 401, asks=True, then=then)
+    def _ask(self, then: str, message: str | None = None) -> Response:
+        return self._say(message, 401, asks=True, then=then)
 
     def _is_known(self, request: Request) -> bool:
         given = request.headers.get("authorization", "").removeprefix("Bearer ")

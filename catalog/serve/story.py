@@ -81,7 +81,7 @@ def document_story(lineage: Lineage, doc_id: bytes, history: History) -> dict[st
     }
     signals = history.signals[0] if history.signals else {}
     domain = next((row["decision"]["domain"] for row in records if row["decision"]), None)
-    said: dict[str, Any] = {
+    story: dict[str, Any] = {
         "rules": list(asked_of(_recipe(lineage), signals, domain, failed)),
         "others": _other_signals(_recipe(lineage), signals),
         "hits": lineage.documents_in("benchmark_hits", [doc_id], snapshot, parts),
@@ -94,7 +94,7 @@ def document_story(lineage: Lineage, doc_id: bytes, history: History) -> dict[st
     try:
         refuse_withheld(lineage, doc_id)
     except TakedownRefused:
-        return said | {"withheld": True, "takedowns": takedowns_covering(lineage, doc_id, records)}
+        return story | {"withheld": True, "takedowns": takedowns_covering(lineage, doc_id, records)}
     texts = lineage.documents_in("documents", [doc_id], snapshot, parts, ("title", "text"))
     finals = lineage.documents_in("final_text", [doc_id], snapshot, parts, ("edits", "text"))
     if texts:
@@ -103,20 +103,20 @@ def document_story(lineage: Lineage, doc_id: bytes, history: History) -> dict[st
         edits = (finals[0]["edits"] or ()) if finals else ()
         places = [
             {"start": place["start"], "end": place["end"], "of": _named(hit)}
-            for hit in said["hits"]
+            for hit in story["hits"]
             for place in hit["places"] or ()
         ]
-        said["title"] = texts[0]["title"]
-        said["segments"] = list(segments(extracted, final, edits, places))
-        said["cut_off"] = len(extracted) > MAX_CHARS
-        items = item_texts(lineage, {(hit["benchmark"], hit["item_id"]) for hit in said["hits"]})
-        for hit in said["hits"]:
+        story["title"] = texts[0]["title"]
+        story["segments"] = list(segments(extracted, final, edits, places))
+        story["cut_off"] = len(extracted) > MAX_CHARS
+        items = item_texts(lineage, {(hit["benchmark"], hit["item_id"]) for hit in story["hits"]})
+        for hit in story["hits"]:
             hit["item"] = items.get((hit["benchmark"], hit["item_id"]))
             hit["passages"] = [
                 list(segments(extracted, final, edits, places, place["start"], place["end"]))
                 for place in (hit["places"] or ())[:MAX_PASSAGES]
             ]
-    return said
+    return story
 
 
 def refuse_withheld(lineage: Lineage, doc_id: bytes) -> None:

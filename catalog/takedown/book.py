@@ -149,7 +149,7 @@ def _read(store: Files, number: int) -> tuple[Entry, Any]:
 def recorded(registry: Registry, store: Files) -> Iterator[None]:
     """Change standing orders in here: the book is whole before, and the store has the new entries
     after."""
-    signer = Signer.load()  # a key that cannot be used is told before anything is changed
+    signer = Signer.load()  # a key that cannot be used fails before anything is changed
     expect_book(registry, store)
     yield
     deliver(registry, store, signer)
@@ -260,19 +260,19 @@ class Restored:
 
     @property
     def conclusion(self) -> str | None:
-        said = []
+        sentences = []
         if self.head_recorded:
-            said.append(
+            sentences.append(
                 "The head record next to the signing key did not have this order book and does now. "
                 "Entries may have been removed from its end: there is no way to know."
             )
         if self.versions_unknown:
-            said.append(
+            sentences.append(
                 "The catalog does not know these versions in the store: "
                 f"{', '.join(self.versions_unknown)}. Rebuild those you need before `corpus gc` or a "
                 "takedown deletes their files."
             )
-        return "\n".join(said) or None
+        return "\n".join(sentences) or None
 
 
 def restore(registry: Registry, store: FileStore) -> Restored:

@@ -1,4 +1,4 @@
-"""What removing documents touches: versions, shards, samples, tokens, each cluster's fate.
+"""What removing documents touches: versions, shards, samples, tokens, and what becomes of clusters.
 
 It is read from DuckDB's table `gone (doc_id)`, which `Matcher` fills. About clusters it says what
 the recorded members allow to say: removing a document can also cut a cluster in two, which only the

@@ -196,7 +196,7 @@ class Matcher:
         orders: dict[int, list[tuple[str, str]]] = {}
         short: dict[int, int] = {}
         for row in self.live.query("SELECT n, text_id, sketch FROM near_of ORDER BY ALL"):
-            if row["sketch"] is None:  # too short: only exact copies can be told
+            if row["sketch"] is None:  # too short: only exact copies can be found
                 short[row["n"]] = short.get(row["n"], 0) + 1
                 orders.setdefault(row["n"], []).append(("text_id", row["text_id"].hex()))
             else:
@@ -379,7 +379,7 @@ class Matcher:
             self._add(f"SELECT n, doc_id, url_key, 1 FROM ({found}) AS near_ones")
 
     def _near_duplicates(self, documents: str) -> None:
-        """Follow clusters over all snapshots until nobody new comes in.
+        """Follow clusters over all snapshots until no new member comes in.
 
         A cluster is known by who it keeps and by its first member, in the files of different
         snapshots by either. The kept document belongs to it wherever a near or exact copy does,

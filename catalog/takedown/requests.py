@@ -218,7 +218,7 @@ class ShownTakedown(TakedownRow):
     certificates: Annotated[list[CertificateRow], Shown(columns=("path", "sha256"))]
     open_files: Sequence[OpenFile] = ()
 
-    shows: ClassVar = ("takedown", "said", "asked_for", "as_written", "near_duplicates", "text_sha256",
+    shows: ClassVar = ("takedown", "state", "asked_for", "as_written", "near_duplicates", "text_sha256",
                        "reason", "by", "its_reference", "created_at", "updated_at", "attempts",
                        "error", "suppressed", "matched", "listed", "actions", "certificates",
                        "open_files")  # fmt: skip
@@ -228,7 +228,7 @@ class ShownTakedown(TakedownRow):
         return self.id
 
     @property
-    def said(self) -> Annotated[str, Shown("status")]:
+    def state(self) -> Annotated[str, Shown("status")]:
         return state_of(self)
 
     @property

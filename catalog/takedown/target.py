@@ -91,7 +91,7 @@ def domain_target(domain: str) -> Target:
     """Target a host with all its subdomains; `*.example.com` and a leading dot mean the same.
 
     `www.example.com` is that host with what is below it, and none of its siblings. Canonical
-    addresses have no `www.`, so it cannot be told from `example.com` itself: both are covered.
+    addresses have no `www.`, so it cannot be distinguished from `example.com`: both are covered.
     """
     written = domain.strip().removeprefix("*.").removeprefix(".")
     try:

@@ -217,7 +217,7 @@ class Trusted:
                 (name, out["path"], out["sha256"], out["bytes"], out["rows"])
                 for name, out in raw["outputs"].items()
             }
-            said = (raw["stage"], raw["fingerprint"], outputs, *(
+            stored = (raw["stage"], raw["fingerprint"], outputs, *(
                 raw["counts"].get(name, 0) for name in ("documents_in", "documents_out")
             ))  # fmt: skip
         except StoreFileError as error:
@@ -227,7 +227,9 @@ class Trusted:
             yield "artifacts", path, f"is not a result: {error!r}"
             return
         recorded = {(out.name, out.path, out.sha256, out.bytes, out.rows) for out in row.outputs}
-        if said != (*(row.stage, row.fingerprint, recorded, row.documents_in, row.documents_out),):
+        if stored != (
+            *(row.stage, row.fingerprint, recorded, row.documents_in, row.documents_out),
+        ):
             yield (
                 "artifacts",
                 path,

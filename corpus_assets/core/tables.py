@@ -86,7 +86,7 @@ HITS = Table(
 JUDGEMENTS = Table(
     "judgements",
     "judgements.parquet",
-    "What people said about near misses.",
+    "People's judgements of near misses.",
     (
         TEXT_ID,
         Column("benchmark", pa.string(), "The benchmark that the item is of."),

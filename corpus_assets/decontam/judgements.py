@@ -32,7 +32,7 @@ class Judgement(Settings):
     benchmark: str
     item_id: str
     judgement: Choice
-    by: str = Field(default="", description="who said so")
+    by: str = Field(default="", description="who judged it")
     reason: str = ""
     at: str = Field(default="", description="when, in UTC")
 

@@ -62,21 +62,23 @@ def _copies_in_short(copies: Sequence[Mapping[str, Any]]) -> str:
     """Finish the first sentence, and say what to do about copies."""
     exact = sum(copy["exact"] for copy in copies)
     near = [copy for copy in copies if not copy["exact"]]
-    said = (
+    sentence = (
         f"; the same text is found under {counted(exact, 'other URL')}"
         if exact
         else "; no exact copy of the text was found in what is left"
     )
     if near:
-        said += f"{' and' if exact else ', but'} {_remain(len(near), 'near copy', 'near copies')}"
+        sentence += (
+            f"{' and' if exact else ', but'} {_remain(len(near), 'near copy', 'near copies')}"
+        )
     used = [copy for copy in copies if copy["in_training_data"]]
     promoted = sum(copy["promoted"] for copy in used)
     if used:
         which = "it is" if len(copies) == 1 else f"{len(used)} of them {_are(len(used))}"
-        said += f": {which} in the training data"
+        sentence += f": {which} in the training data"
     if promoted:
         which = "" if promoted == len(used) else f" ({promoted} of these)"
-        said += (
+        sentence += (
             f"{which}, where this takedown put {'it' if promoted == 1 else 'them'}, since the "
             "removed document no longer represents it"
         )
@@ -85,7 +87,7 @@ def _copies_in_short(copies: Sequence[Mapping[str, Any]]) -> str:
         if copies
         else ""
     )
-    return f"{said}.{more}"
+    return f"{sentence}.{more}"
 
 
 def _remain(count: int, one: str, many: str) -> str:
@@ -103,14 +105,14 @@ def _clusters(changes: Sequence[Mapping[str, Any]]) -> str:
     split = sum(len(change["kept_after"]) > 1 for change in changes)
     empty = sum(not change["members_left"] for change in changes)
     groups = counted(len(changes), "duplicate cluster")
-    said = [f"The documents were members of {groups}"]
+    clauses = [f"The documents were members of {groups}"]
     if empty:
-        said.append(f"{empty} have no members left")
+        clauses.append(f"{empty} have no members left")
     if promoted:
-        said.append(f"in {promoted} another member is now kept")
+        clauses.append(f"in {promoted} another member is now kept")
     if split:
-        said.append(f"{split} were split")
-    return "; ".join(said)
+        clauses.append(f"{split} were split")
+    return "; ".join(clauses)
 
 
 def strange_files(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:

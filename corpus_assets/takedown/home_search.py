@@ -2,7 +2,7 @@
 
 The lineage of live versions is searched row by row (`residue`). This is for all the rest: caches,
 logs, Dagster's records, temporary files, the catalog's own pages with those that are free, what
-people put there, and every object of a store on S3. How a file is opened is told in `contents`.
+people put there, and every object of a store on S3. How a file is opened is described in `contents`.
 
 A file holds a removed document when it has a good share of the document's 13-grams, or the whole
 text as one value. Text is searched as it is, without JSON's escapes and without HTML's tags and
@@ -71,7 +71,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class _Copy:
-    said: str
+    finding: str
     to_do: str
     held: set[str] | None  # documents; None: any
 
@@ -98,7 +98,7 @@ class HomeSearch:
     _sources: set[str] = field(default_factory=set)
     _recorded: set[str] = field(default_factory=set)  # outputs of artifacts that the registry knows
     _registries: set[str] = field(default_factory=set)  # databases of the catalog and of Dagster
-    _told: float = field(default_factory=time.monotonic)
+    _reported_at: float = field(default_factory=time.monotonic)
 
     def folder(
         self,
@@ -153,7 +153,7 @@ class HomeSearch:
         self.total_bytes += n_bytes
         reader = Reader(found, self.decoders, n_bytes, is_ours, name in self._registries)
         reader.file(stream, path)
-        is_pinned = self.places.is_pinned(name)  # what it may hold is said by its stage
+        is_pinned = self.places.is_pinned(name)  # its stage says what it may hold
         self.not_searched += [
             (name, why) for why in reader.unread if not (is_pinned and why.endswith(UNKNOWN))
         ]
@@ -166,8 +166,8 @@ class HomeSearch:
                 ]
         if found.shown:
             self._shown[name] = found.shown
-        if time.monotonic() - self._told > TELL_S:
-            self._told = time.monotonic()
+        if time.monotonic() - self._reported_at > TELL_S:
+            self._reported_at = time.monotonic()
             gib = self.total_bytes / 2**30
             self.tell(f"searching the home: {counted(self.files, 'file')}, {gib:.1f} GiB")
 
@@ -191,13 +191,14 @@ class HomeSearch:
             if shown & wanted:
                 found.append(Holder(name, percent, False, "shows removed documents", DELETE))
             elif share and not any(name.startswith(f"{folder}/") for folder in copies):
-                said = f"holds {percent}% of a removed text"
+                finding = f"holds {percent}% of a removed text"
                 is_source = name in self._sources
                 values = [value for value, docs in self._values.get(name, ()) if docs & wanted]
                 to_do = self.places.to_do(name, is_source, values)
-                found.append(Holder(name, percent, is_source, said, to_do))
+                found.append(Holder(name, percent, is_source, finding, to_do))
         return found + [
-            Holder(name, 0, False, copy.said, copy.to_do) for name, copy in sorted(copies.items())
+            Holder(name, 0, False, copy.finding, copy.to_do)
+            for name, copy in sorted(copies.items())
         ]
 
     def copies(self, registry: Registry, store: Store, home: Path) -> None:
@@ -373,12 +374,12 @@ def _described(row: CopyRow, held: set[str] | None, registry: Registry) -> _Copy
         "signatures": "a file of signatures",
     }
     named = f"{what.get(row.kind, f'an {row.kind}')} of {versions}"
-    said = f"is {named} and {verb} removed documents"
+    finding = f"is {named} and {verb} removed documents"
     known = {version.name: version.superseded_by for version in registry.versions()}
     after = [name for version in row.holds if (name := known.get(version))]
     if row.kind == "export" and after:
-        return _Copy(said, f"delete it, and export {after[0]} in its place", held)
-    return _Copy(said, DELETE, held)
+        return _Copy(finding, f"delete it, and export {after[0]} in its place", held)
+    return _Copy(finding, DELETE, held)
 
 
 def _training_files(store: Store, registry: Registry) -> set[str]:

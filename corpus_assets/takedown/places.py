@@ -1,7 +1,7 @@
 """What a file of a home is, and what to do about one that holds a removed text.
 
-Nobody is told to delete a database, a pinned source, a file of a live version or one of the store's
-own records: the words in it are named instead, by table and row where it is a database.
+A database, a pinned source, a file of a live version or one of the store's own records is never to
+be deleted: the words in it are named instead, by table and row where it is a database.
 """
 
 import sqlite3

@@ -72,7 +72,7 @@ class Search:
     """One search over any number of files. Memory: a set of digests of one snapshot's texts.
 
     `text_ids` and `digests` are those of the removed documents, by id. `watched` are documents of
-    which is told whether they are in the training data, however little they share. `held_by` are
+    which it is noted whether they are in the training data, however little they share. `held_by` are
     the versions that the documents were taken out of.
     """
 

@@ -184,19 +184,19 @@ def _why_open(outcome: Outcome, holding: Sequence[Holder], found: Sequence[str])
     """Say why a request is not done: files of revoked versions, files that hold its documents, and
     what its proof lacks; None where there is nothing."""
     left, files = len(outcome.deletion.left), [held.file for held in holding]
-    said = []
+    reasons = []
     if left:
         why = outcome.why_left or "they are still in the store"
-        said.append(f"{counted(left, 'file')} of revoked versions could not be deleted ({why})")
+        reasons.append(f"{counted(left, 'file')} of revoked versions could not be deleted ({why})")
     if files:
         hold = "holds" if len(files) == 1 else "hold"
         named = ", ".join(files[:MAX_NAMED]) + (", ..." if len(files) > MAX_NAMED else "")
-        said.append(f"{counted(len(files), 'file')} still {hold} removed documents: {named}")
-    said += found[:MAX_NAMED]
-    if not said:
+        reasons.append(f"{counted(len(files), 'file')} still {hold} removed documents: {named}")
+    reasons += found[:MAX_NAMED]
+    if not reasons:
         return None
     return (
-        f"{'; '.join(said)}. The certificate lists them: fix the cause and run `catalog takedown "
+        f"{'; '.join(reasons)}. The certificate lists them: fix the cause and run `catalog takedown "
         "run` again"
     )
 
@@ -544,11 +544,11 @@ class Takedowns:
 
 def may_hold(lock: Lock) -> dict[str, str]:
     """Say of every calibration in a lock what it may still hold of a removed document."""
-    said = {}
+    sentences = {}
     for name in sorted(lock.calibrations):
         stage, _, rest = name.partition("/")
-        said[name] = STAGES.calibrations[stage].sentence(lock.recipe, rest)
-    return said
+        sentences[name] = STAGES.calibrations[stage].sentence(lock.recipe, rest)
+    return sentences
 
 
 def release_dead_claims(registry: Registry) -> None:

@@ -284,7 +284,7 @@ def _ranges(store: Store, artifacts: Iterable[ArtifactRow]) -> dict[str, frozens
     found: dict[str, frozenset[str]] = {}
     for row in artifacts:
         names = [output.name for output in row.outputs if output.name.endswith(".zip")]
-        with contextlib.suppress(CorruptArtifact, StoreError):  # that is told when it is read
+        with contextlib.suppress(CorruptArtifact, StoreError):  # reported when it is read
             result = finished(row.stage, row.snapshot).find(row.fingerprint) if names else None
             if result is not None:
                 places = (p for name in names for p in ranges_of(store, result, name).values())
