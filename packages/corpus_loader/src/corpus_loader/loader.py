@@ -158,7 +158,7 @@ class Loader:
     ) -> Batch:
         """Return the samples at any positions of the global order, whatever batch and rank; step -1.
 
-        With `announced` the kernel is told of all of them first, and reads them from disk side by
+        With `announced` the system is asked for all of them first, and reads them from disk side by
         side; a system call each, so one or two microseconds.
         """
         places = self._find(positions)
@@ -235,7 +235,7 @@ class Loader:
         self._files.check(numbers, hashes=True)
 
     def close(self) -> None:
-        """Let go of all files; batches and views stay valid, and a later step opens anew."""
+        """Let go of all files; batches and views stay valid, and a later step opens them again."""
         self._files.close()
 
     def steps_of(self, group: str, sample: int, shard: str | None = None) -> Ints:

@@ -87,7 +87,7 @@ def read_page(
 ) -> PageText | Decoded:
     """Return a page's text; `Decoded` with no text when the bytes are none.
 
-    `content_type` is what the server said; `detect` names the charset of a sample of bytes, as
+    `content_type` is the server's header; `detect` names the charset of a sample of bytes, as
     uchardet does.
     """
     for mark, charset in (

@@ -2,7 +2,7 @@
 
 This is "prescan a byte stream" of the HTML standard (13.2.3.2): comments are passed over, and so
 are attributes of other tags, whatever they hold; of `<meta>` counts a `charset`, or a `content` with
-`http-equiv=content-type`. What stands in a script or a title is not told apart, there neither.
+`http-equiv=content-type`. What is in a script or a title counts too, as it does there.
 """
 
 import re

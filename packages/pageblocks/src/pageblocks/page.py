@@ -98,7 +98,7 @@ class Extractor:
     ) -> Page:
         """Read a page given as text, or as bytes in any charset.
 
-        `content_type` is what the server said of the bytes; `detect` names the charset of a sample
+        `content_type` is the server's header of the bytes; `detect` names the charset of a sample
         of bytes that say nothing credible themselves, in the words of uchardet. Raises NotText for
         bytes that are no text.
         """

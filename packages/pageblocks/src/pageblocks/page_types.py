@@ -36,7 +36,7 @@ _ATTRIBUTE = re.compile(
     rb"\b(name|property|content|rel|href)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))",
     re.IGNORECASE,
 )
-_TELLING = re.compile(rb"og:|generator|canonical", re.IGNORECASE)
+_RELEVANT = re.compile(rb"og:|generator|canonical", re.IGNORECASE)
 _TYPED = re.compile(rb"\"@type\"\s{0,9}:\s{0,9}(?:\[\s{0,9})?\"([A-Za-z]{3,40})\"")
 _ITEM_TYPE = re.compile(rb"schema\.org/([A-Za-z]{3,40})[\"'\s>]")
 _PRICE = re.compile(
@@ -83,7 +83,7 @@ _PATH_OF = {word: kind for kind, words in _PATHS.items() for word in words.split
 _PATH_WORD = re.compile(r"[a-z]+")
 
 
-class _Said(NamedTuple):
+class _Declared(NamedTuple):
     """What a page declares: types of schema.org, og:type, generators, path of its address."""
 
     schema: Counter[str]
@@ -99,25 +99,25 @@ def page_type(page: bytes, parsed: Blocks | None = None) -> PageType:
         parsed = find_blocks(page)
     form = measure_form(parsed)
     prices = _prices(parsed) if form.product_names >= MANY_PRODUCT_NAMES else 0
-    points = _points(_said(page), form, prices)
+    points = _points(_declared(page), form, prices)
     best = max(_BY_RANK, key=lambda name: points[name])  # the first of equals
     return best if points[best] >= ENOUGH else "other"
 
 
-def _points(said: _Said, form: PageForm, prices: int) -> Counter[str]:
+def _points(declared: _Declared, form: PageForm, prices: int) -> Counter[str]:
     points: Counter[str] = Counter()
-    for name, count in said.schema.items():
+    for name, count in declared.schema.items():
         kind = _SCHEMA_OF[name]
         is_many = kind in ("article", "product") and count > 2  # each an entry of a list
         points["listing" if is_many else kind] += {"article": 4, "listing": 3}.get(kind, 6)
-    if said.open_graph in _OPEN_GRAPH:
-        kind = _OPEN_GRAPH[said.open_graph]
+    if declared.open_graph in _OPEN_GRAPH:
+        kind = _OPEN_GRAPH[declared.open_graph]
         points[kind] += 2 if kind == "article" else 6  # many systems call all pages articles
     for kind, names in _GENERATORS.items():
-        if any(name in said.generators for name in names.split()):
+        if any(name in declared.generators for name in names.split()):
             points[kind] += 6
-    if said.path is not None:
-        points[_path_kind(said.path)] += 7 if said.path in ("", "/") else 3
+    if declared.path is not None:
+        points[_path_kind(declared.path)] += 7 if declared.path in ("", "/") else 3
     if form.posts >= 2 and form.post_share >= 250:
         points["forum"] += 5 if form.users >= 2 else 3
     if form.pres >= 2 and form.pre_share >= 50:
@@ -143,10 +143,10 @@ def _path_kind(path: str) -> str:
     return next((_PATH_OF[word] for word in words if word in _PATH_OF), "other")
 
 
-def _said(page: bytes) -> _Said:
+def _declared(page: bytes) -> _Declared:
     open_graph, generators, path = "", [], None
     for tag in _first(_META, page):
-        if not _TELLING.search(tag[0]):
+        if not _RELEVANT.search(tag[0]):
             continue
         found = {m[1].lower(): (m[2] or m[3] or m[4] or b"") for m in _ATTRIBUTE.finditer(tag[0])}
         name = (found.get(b"property") or found.get(b"name") or b"").lower()
@@ -161,7 +161,7 @@ def _said(page: bytes) -> _Said:
             path = _path(content)
     names = (m[1].decode() for pattern in (_TYPED, _ITEM_TYPE) for m in _first(pattern, page))
     schema = Counter(name for name in names if name in _SCHEMA_OF)
-    return _Said(schema, open_graph, " ".join(generators), path)
+    return _Declared(schema, open_graph, " ".join(generators), path)
 
 
 def _first(pattern: re.Pattern[bytes], page: bytes) -> Iterator[re.Match[bytes]]:

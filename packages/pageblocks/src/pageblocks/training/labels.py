@@ -127,7 +127,7 @@ def _read(stdout: IO[bytes], most: int, deadline: float) -> tuple[bytes, str | N
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
     """End a program and all that it started."""
-    with contextlib.suppress(ProcessLookupError):  # it is gone, and has left nobody
+    with contextlib.suppress(ProcessLookupError):  # it is gone, and left no process
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     if process.stdout is not None:

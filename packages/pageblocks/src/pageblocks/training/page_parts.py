@@ -372,13 +372,13 @@ class PageParts:
             "<dt>{}</dt><dd>{}</dd>", "<li><span>{}</span> {}</li>", "<div>{} {}</div>",
             "<tr><td>{}</td><td>{}</td></tr>", "<p>{}<br>{}</p>", "<h5>{}</h5>{}",
         ))  # fmt: skip
-        told = self.random.choice((0.0, 0.0, 0.5, 1.0))
+        with_line = self.random.choice((0.0, 0.0, 0.5, 1.0))
         clock = self.maybe(0.5)
         rows = []
         for _ in range(self.random.choice((4, 6, 10, 20, 40))):
             hour = f"{self.random.randint(0, 23)}:{self.random.randint(10, 59)}"
             text = self.link(self.words(3, 12))
-            if self.maybe(told):
+            if self.maybe(with_line):
                 line = escape(self.sentence())
                 text += self.random.choice((f"<p>{line}</p>", f"<div>{line}</div>", f"<br>{line}"))
             rows.append(style.format(hour if clock else escape(self.date()), text))
@@ -408,7 +408,7 @@ class PageParts:
         return f"<noscript>{text}</noscript>" if self.maybe(0.4) else self.element("cookie", text)
 
     def leftover(self) -> str:
-        """What nobody sees: data for scripts, names for machines, states of a window."""
+        """What readers do not see: data for scripts, names for machines, states of a window."""
         items = "".join(
             f"<li>{escape(self.words(1, 5))}</li>" for _ in range(self.random.randint(2, 6))
         )

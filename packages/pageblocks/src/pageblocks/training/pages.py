@@ -240,19 +240,19 @@ class _Page(PageParts):
         line = self.random.choice(("br", "br", "p", self.paragraph_tag))
         foot = self.random.choice((0.2, 0.9))
         nested = self.maybe(0.5)
-        said: list[tuple[str, str]] = []
+        earlier: list[tuple[str, str]] = []
 
         def user(name: str) -> str:
-            told = f"<{name_tag}>{self.link(name)}</{name_tag}>"
-            told += f"<{rank_tag}>{escape(ranks[name])}</{rank_tag}>" if labels else ""
+            head = f"<{name_tag}>{self.link(name)}</{name_tag}>"
+            head += f"<{rank_tag}>{escape(ranks[name])}</{rank_tag}>" if labels else ""
             pairs = [
                 f"<dl><dt>{escape(label)}</dt><dd>{self.date() if self.maybe(0.3) else self.random.randint(1, 9999)}</dd></dl>"
                 for label in labels
             ]
-            return self.element("user", told, *pairs)
+            return self.element("user", head, *pairs)
 
         def quote() -> str:
-            whom, text = self.random.choice(said)
+            whom, text = self.random.choice(earlier)
             head, more = self.words(1, 1), self.words(2, 3)
             self.keep(f"{whom} {head}:", shows_quotes)
             self.keep(text, shows_quotes)
@@ -263,7 +263,7 @@ class _Page(PageParts):
 
         def write(number: int) -> str:
             name = self.keep(self.random.choice(names), shows_names)
-            texts = [quote()] if said and self.maybe(quotes) else []
+            texts = [quote()] if earlier and self.maybe(quotes) else []
             for _ in range(self.random.choice((1, 1, 2, 3, 5))):
                 draw = self.random.random()
                 text = (
@@ -273,7 +273,7 @@ class _Page(PageParts):
                     if draw < 0.85
                     else self.words(1, 6) + "!"
                 )
-                said.append((name, text))
+                earlier.append((name, text))
                 texts.append(self.block(self.keep(text), line))
             if self.maybe(0.1):
                 texts.append(f"<pre>{escape(self.keep(self.words(3, 12)))}</pre>")
