@@ -96,8 +96,8 @@ class Released(VersionRow):
     """A version that was released now."""
 
     def __str__(self) -> str:
-        said = f"{self.name} was released on {self.released_at} by {self.released_by}"
-        return f"{said}: {self.release_reason}"
+        message = f"{self.name} was released on {self.released_at} by {self.released_by}"
+        return f"{message}: {self.release_reason}"
 
 
 @main.command()

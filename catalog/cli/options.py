@@ -45,8 +45,8 @@ class OneLineErrors(click.Group):
             except (Exception, KeyboardInterrupt) as error:
                 if isinstance(error, click.Abort | KeyboardInterrupt) or stopped.exit_code():
                     cause = error.__cause__ if isinstance(error, click.Abort) else error
-                    said = str(cause) if isinstance(cause, KeyboardInterrupt) else ""
-                    click.echo(f"catalog: {said or STOPPED}", err=True)
+                    message = str(cause) if isinstance(cause, KeyboardInterrupt) else ""
+                    click.echo(f"catalog: {message or STOPPED}", err=True)
                     sys.exit(stopped.exit_code() or 130)
                 line = str(error) if isinstance(error, CatalogError) else explained(error)
                 if line is None:
@@ -87,8 +87,8 @@ class Place:
         return FileStore(self._store_url)
 
     def asked(self, version: str | None) -> str:
-        """Return the name of the version that a question is about; says so where it is a candidate
-        that nobody named."""
+        """Return the name of the version that a question is about, with a note where it is a
+        candidate that was not named."""
         is_named = version not in (None, LATEST)
         row = self.registry.version(version if is_named else None)
         if not is_named and row.released_at is None:

@@ -66,7 +66,7 @@ def serve(
         raise CatalogError(
             "--review writes to the catalog and needs a token: pass --token-file FILE"
         )
-    place.registry.versions()  # an absent or older catalog is said before the browser asks
+    place.registry.versions()  # an absent or older catalog fails here, before the browser asks
     hosts = (*LOOPBACK, host, *names)
     app = make_app(place.registry, place.store, token, hosts, with_metrics, with_review)
     config = uvicorn.Config(app, log_level="warning", server_header=False, access_log=False)

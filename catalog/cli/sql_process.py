@@ -58,7 +58,7 @@ def ask(url: URL, store_url: str, version: str | None, sql: str, limit: int) -> 
                 env=os.environ | {"TMPDIR": spill},
                 start_new_session=True,  # Ctrl-C is for us alone
             )
-            told, _ = child.communicate(json.dumps(question).encode(), limits.time_s)
+            output, _ = child.communicate(json.dumps(question).encode(), limits.time_s)
         except subprocess.TimeoutExpired:
             raise limits.out_of_time() from None
         except KeyboardInterrupt:
@@ -71,7 +71,7 @@ def ask(url: URL, store_url: str, version: str | None, sql: str, limit: int) -> 
         raise limits.out_of_memory()
     if child.returncode != 0:
         raise QueryRefused(f"the query's process ended with exit code {child.returncode}")
-    answer: dict[str, Any] = json.loads(told)
+    answer: dict[str, Any] = json.loads(output)
     if "error" in answer:
         raise QueryRefused(answer["error"])
     return QueryAnswer(**answer)

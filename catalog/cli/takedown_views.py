@@ -21,7 +21,7 @@ ROLE_WORDS = {
 
 
 def show_nothing(answer: "Ran") -> None:
-    """`catalog takedown run`: the runner has told what it did."""
+    """`catalog takedown run`: the runner has printed what it did."""
 
 
 def show_request(answer: "Requested") -> None:
@@ -36,8 +36,8 @@ def show_request(answer: "Requested") -> None:
     elif answer.outcome == "reopened":
         print_line(f"Takedown {row.id} reopened, pending again.")
     elif answer.outcome == "already_there":
-        said = f"Already filed as takedown {row.id} ({printable(state_of(row))})"
-        print_line(f"{said}; nothing new was filed.")
+        note = f"Already filed as takedown {row.id} ({printable(state_of(row))})"
+        print_line(f"{note}; nothing new was filed.")
     else:
         print_line(f"Dry run: already filed as takedown {row.id} ({printable(state_of(row))}).")
     asked = [("asked for", f"{answer.kind} {answer.value}")]
@@ -69,16 +69,16 @@ def show_request(answer: "Requested") -> None:
 
 
 def _standing(answer: "Requested") -> str:
-    said = (
+    message = (
         "No document of a live version matches. The suppression applies to every later snapshot "
         "and build."
     )
     if answer.kind.startswith("text"):
-        said += (
+        message += (
             " A text must be given exactly as it was extracted: `catalog find --text-file` searches "
             "inside final texts."
         )
-    return said
+    return message
 
 
 def _near_copies(answer: "Requested") -> list[str]:
@@ -87,25 +87,25 @@ def _near_copies(answer: "Requested") -> list[str]:
         return []
     held = sum(kind == NEAR_TEXT for kind, _ in answer.suppressions)
     short = answer.texts_too_short
-    said = []
+    lines = []
     if held:
-        said.append(
+        lines.append(
             f"Near duplicates of {counted(held, 'text')} are suppressed too, under any URL."
         )
     if short:
-        said.append(
+        lines.append(
             f"Only exact copies of {counted(short, 'text')} are suppressed: too short to match near "
             "duplicates reliably."
         )
     if not held and not short:
-        said.append(
+        lines.append(
             "Near duplicates under other URLs cannot be found until the text is known: file it with "
             "--text-file and --near-duplicates if you have it."
             if answer.kind not in ("text_id", "text_sha256")
             else "Only exact copies are suppressed: the text is not known, or too short to match near "
             "duplicates reliably."
         )
-    return said
+    return lines
 
 
 def _show_impact(answer: "Requested") -> None:

@@ -72,9 +72,9 @@ def _place(record: Mapping[str, Any]) -> str:
 
 
 def _preference(record: Mapping[str, Any]) -> str | None:
-    """Return what was said about training, and where; None in versions that did not look."""
-    said, source = record.get("preference"), record.get("preference_source")
-    return f"{said} ({source})" if source else said
+    """Return the preference about training, and its source; None in versions that did not look."""
+    preference, source = record.get("preference"), record.get("preference_source")
+    return f"{preference} ({source})" if source else preference
 
 
 def show_trace(answer: "Traced | Padding") -> None:
@@ -116,8 +116,8 @@ def show_trace(answer: "Traced | Padding") -> None:
 def show_diff(answer: "VersionDifference") -> None:
     """`catalog diff`"""
     print_line(f"{answer.before} -> {answer.after}")
-    for said in answer.deleted:
-        print_line(f"{said}; comparing what the registry still has")
+    for line in answer.deleted:
+        print_line(f"{line}; comparing what the registry still has")
     for what, changes in (("recipe", answer.recipe), ("lock", answer.lock)):
         print_line()
         print_line(f"{what}: {counted(len(changes), 'key') if changes else 'no keys'} changed")

@@ -249,7 +249,7 @@ class ScanSettings(Settings):
 
 
 class ParaphraseSettings(ParaphraseVerdict):
-    """Items said in other words: by a model of vectors, and by words that must be there."""
+    """Items in other words: found by an embedding model, and by words that must be there."""
 
     model: Model = Field(description="a model folder")
     engine: str = Field(default=STATIC, description="plug-in that runs the model")
@@ -294,20 +294,22 @@ class ContaminationSettings(EvalIndexSettings, VerdictSettings, CommonSettings):
     @property
     def scan(self) -> ScanSettings:
         """The part that belongs to the fingerprint of `scan_contamination`."""
-        said = self.paraphrases
+        paraphrases = self.paraphrases
         return ScanSettings(
             near_misses=self.near_misses,
             code_domains=self.code_domains,
-            paraphrases=ParaphraseScan(engine=said.engine) if said is not None else None,
+            paraphrases=ParaphraseScan(engine=paraphrases.engine)
+            if paraphrases is not None
+            else None,
         )
 
     @property
     def verdict(self) -> VerdictSettings:
         """The part that belongs to the fingerprint of `verdicts`."""
         body = {name: getattr(self, name) for name in VerdictSettings.model_fields}
-        if (said := self.paraphrases) is not None:
+        if (paraphrases := self.paraphrases) is not None:
             body["paraphrases"] = ParaphraseVerdict(
-                min_similarity=said.min_similarity, action=said.action
+                min_similarity=paraphrases.min_similarity, action=paraphrases.action
             )
         return VerdictSettings(**body)
 

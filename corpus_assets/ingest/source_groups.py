@@ -73,7 +73,7 @@ def _bounded(members: Iterable[SourceMember]) -> Iterator[list[SourceMember]]:
 
 
 def _nearest(name: str, expressions: dict[str, str]) -> str | None:
-    """Return what the nearest licence file says; one that nobody knows hides those above it."""
+    """Return what the nearest licence file says; an unknown licence hides those above it."""
     folder = name
     while folder:
         folder = folder.rpartition("/")[0]

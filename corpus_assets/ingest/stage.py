@@ -64,7 +64,7 @@ DROPS = (
     *("too_large", "undecodable", "not_text"),
     # what its publisher says
     *("robots_disallowed", OPTED_OUT, TRAINING_DISALLOWED, "licence_not_allowed"),
-    # source code that nobody wrote, or that somebody else wrote
+    # source code that is generated or copied from other projects
     *("vendored_path", "unknown_file_type", "unwanted_language", "generated_file", "minified"),
     # what the crawl's URL index says of a record that was then not fetched
     *("index_http_status", "index_content_type", "index_language", "index_truncated"),

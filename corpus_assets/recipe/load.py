@@ -1,4 +1,4 @@
-"""Finding and reading recipes: a YAML file, what `--set` and fallbacks change in it, and mistakes told.
+"""Finding and reading recipes: a YAML file, what `--set` and fallbacks change in it, and its mistakes.
 
 A mistake gives one line that names the file, the key and what is expected there.
 """

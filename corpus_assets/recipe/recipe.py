@@ -146,9 +146,9 @@ class Recipe(Settings):
     @field_validator("signals")
     @classmethod
     def _read_as_classifiers_say(
-        cls, value: SignalSettings, said: ValidationInfo
+        cls, value: SignalSettings, info: ValidationInfo
     ) -> SignalSettings:
-        return value.with_readings(said.data.get("classifiers", {}))
+        return value.with_readings(info.data.get("classifiers", {}))
 
     @model_validator(mode="before")
     @classmethod
@@ -417,9 +417,9 @@ class Recipe(Settings):
         body["contamination"] = self.contamination.identity()
         body["clean_text"] = self.clean_text.identity()
         body["clean_text"]["text_hashes"] = [e.form for e in self.clean_text.text_hashes]
-        for said, family in zip(body["signals"]["families"], self.signals.families, strict=True):
+        for entry, family in zip(body["signals"]["families"], self.signals.families, strict=True):
             if isinstance(family, EmbeddingScore):
-                said["model"] = family.model.identity()
+                entry["model"] = family.model.identity()
         body["perplexity"] = {name: entry.identity() for name, entry in self.perplexity.items()}
         body["blocked_categories"] = list(self.blocked_categories)  # not where the lists lie
         return body

@@ -54,7 +54,7 @@ def load_with_added(
     except RecipeError as error:
         if not added:
             raise
-        load_recipe(path, overrides, skip)  # where the file itself is wrong, only that is said
+        load_recipe(path, overrides, skip)  # where the file itself is wrong, only that is reported
         names = ", ".join(each.snapshot for each in added)
         raise RecipeError(
             f"{error}; the recipe holds without the snapshots that were added to it ({names}): "

@@ -26,7 +26,7 @@ KINDS = (
 
 
 REGIONS = ("US",)
-"""Regions whose telephone numbers need no sign that they are some, where nothing else is said."""
+"""Regions whose telephone numbers need no sign that they are some, by default."""
 
 
 def _known(kind: str) -> str:

@@ -59,7 +59,7 @@ class AxisWeights(Settings):
     )
 
     def weights(self, axis: str) -> dict[str, float]:
-        """Return what is said of an axis: multipliers, ratios of domains, by value."""
+        """Return the weights of an axis: multipliers, ratios of domains, by value."""
         if axis in KEYS:
             found = getattr(self, KEYS[axis], None) or {}
             if axis == "tier" and self.curve is not None:
@@ -173,8 +173,8 @@ class MixtureSettings(AxisWeights):
         return self
 
     @staticmethod
-    def _axes(said: AxisWeights) -> tuple[str, ...]:
-        return (*KEYS, *said.labels)
+    def _axes(weights: AxisWeights) -> tuple[str, ...]:
+        return (*KEYS, *weights.labels)
 
     def check_domains(self, names: Collection[str]) -> None:
         """Refuse weights and limits of domains that there are not, and a phase without any."""
@@ -195,8 +195,8 @@ class MixtureSettings(AxisWeights):
         """Refuse weights and limits of labels that divide no groups; `values` are those that do."""
         named = {*self.labels, *self.max_epochs_by_label}
         named |= {axis for phase in self.phases for axis in phase.labels}
-        said = [phase.languages for phase in self.phases]
-        if any((self.languages, self.max_epochs_by_language, self.language_temperature, *said)):
+        by_phase = [phase.languages for phase in self.phases]
+        if any((self.languages, self.max_epochs_by_language, self.language_temperature, *by_phase)):
             named.add("language")
         for axis in sorted(named - set(values)):
             raise RecipeError(
@@ -208,13 +208,13 @@ class MixtureSettings(AxisWeights):
 
     def check_held_back(self, is_anything: bool) -> None:
         """Refuse a weight for what is held back where nothing is, and the other way round."""
-        said = [each.held_back for each in (self, *self.phases) if each.held_back is not None]
-        if said and not is_anything:
+        weights = [each.held_back for each in (self, *self.phases) if each.held_back is not None]
+        if weights and not is_anything:
             raise RecipeError(
                 "mixture: `held_back` is a weight for nothing: no suite of eval_suites has "
                 "`split: train`"
             )
-        if is_anything and not said:
+        if is_anything and not weights:
             raise RecipeError(
                 "mixture: a suite of eval_suites has `split: train`, and no phase says what that "
                 "means for it; write `held_back: 0` in the phases that must not see its items"

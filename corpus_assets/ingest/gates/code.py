@@ -1,4 +1,4 @@
-"""Gates for source files: what nobody wrote, and what somebody else wrote.
+"""Gates for source files: generated files, and copies of other projects' files.
 
 | reason | what is wrong |
 |---|---|

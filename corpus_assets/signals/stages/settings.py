@@ -66,16 +66,16 @@ class SignalSettings(Settings):
 
     @field_validator("families")
     @classmethod
-    def _with_what_is_said_once(
-        cls, families: tuple[AnyFamily, ...], said: ValidationInfo
+    def _with_shared_settings(
+        cls, families: tuple[AnyFamily, ...], info: ValidationInfo
     ) -> tuple[AnyFamily, ...]:
         """Hand to families what the recipe says for all of them."""
         found = []
         for each in families:
-            if isinstance(each, CountsWords) and "word_breaks" in said.data:
-                each = each.with_words(said.data["word_breaks"])
-            if isinstance(each, ScoredByFastText) and "engine" in said.data:
-                each = each.with_engine(said.data["engine"])
+            if isinstance(each, CountsWords) and "word_breaks" in info.data:
+                each = each.with_words(info.data["word_breaks"])
+            if isinstance(each, ScoredByFastText) and "engine" in info.data:
+                each = each.with_engine(info.data["engine"])
             found.append(each)
         return tuple(found)
 
@@ -133,7 +133,7 @@ class SignalSettings(Settings):
 
     @classmethod
     def of_plain(cls, plain: Mapping[str, Any]) -> Self:
-        readings = {name: Reading(**said) for name, said in plain["readings"].items()}
+        readings = {name: Reading(**reading) for name, reading in plain["readings"].items()}
         return cls.model_validate(plain["settings"]).with_readings(readings)
 
     def text_steps(self) -> tuple[TextStep, ...]:
