@@ -37,8 +37,8 @@ from synthetic_lineage import (
     tokenizer_json,
 )
 
-from catalog.ask.documents import find_host, find_url, history
-from catalog.ask.tokens import trace
+from catalog.ask.documents import document_history, find_host, find_url
+from catalog.ask.tokens import trace_token
 from catalog.db.published import CONTENTS_NAME, FUNNEL, FUNNEL_FORMAT, dump_contents
 from catalog.db.registry import Registry
 from catalog.db.rows import (
@@ -252,7 +252,7 @@ def measure_ours(lineage: Lineage, asked: list[dict[str, Any]], lookups: int) ->
     def by_token(_: dict[str, Any]) -> None:
         shard = shards[int(rng.integers(len(shards)))]
         place = int(rng.integers(shard.samples)), int(rng.integers(SEQ_LEN))
-        expect(trace(lineage, shard.full_name, *place).token_id >= 0)
+        expect(trace_token(lineage, shard.full_name, *place).token_id >= 0)
 
     few = max(20, lookups // 10)
     return {
@@ -261,7 +261,7 @@ def measure_ours(lineage: Lineage, asked: list[dict[str, Any]], lookups: int) ->
         "domain: total and first 100": timed(by_domain, asked, few),
         "token position (catalog trace)": timed(by_token, asked, few),
         "whole story by id (catalog lineage)": timed(
-            lambda row: history(lineage, row["doc_id"]), asked, few
+            lambda row: document_history(lineage, row["doc_id"]), asked, few
         ),
         "catalog find --url": timed(lambda row: find_url(lineage, row["url"], 100), asked, few),
         "catalog find --domain": timed(

@@ -12,13 +12,17 @@ from catalog.errors import AmbiguousName, CatalogError, UnknownName
 from catalog.figures import counted
 from catalog.formats.ids import text_id
 from catalog.formats.urls import host_key, spellings, url_key
-from catalog.lineage import lookups
 from catalog.lineage.duck import Row
 from catalog.lineage.lookups import (
+    SHOWN,
     cluster_rows,
     doc_ids_between,
+    doc_ids_of_text,
     members_of,
     places_of,
+    records_by_host,
+    records_by_id,
+    records_by_url,
     records_of,
     spans_of,
 )
@@ -112,7 +116,7 @@ class History:
     shards: list[Span]
 
 
-def history(lineage: Lineage, doc_id: bytes) -> History:
+def document_history(lineage: Lineage, doc_id: bytes) -> History:
     """Return all that the version knows about a document."""
     records = records_of(lineage, doc_id)
     snapshot = records[0]["snapshot"] if records else ""
@@ -281,7 +285,7 @@ def find_url(lineage: Lineage, url: str, limit: int) -> FoundRecords:
     with suppress(ValueError):  # a record key of a source without URLs
         key = url_key(url)
         keys += spellings(key) or [key]
-    return _report(lineage, *lookups.records_by_url(lineage, keys, limit))
+    return _report(lineage, *records_by_url(lineage, keys, limit))
 
 
 def find_host(lineage: Lineage, host: str, limit: int) -> FoundRecords:
@@ -290,7 +294,7 @@ def find_host(lineage: Lineage, host: str, limit: int) -> FoundRecords:
         key = host_key(host)
     except ValueError as error:
         raise CatalogError(f"{host!r} is not a host name: {error}") from error
-    return _report(lineage, *lookups.records_by_host(lineage, key, limit))
+    return _report(lineage, *records_by_host(lineage, key, limit))
 
 
 def find_text(lineage: Lineage, text: str, limit: int, inside: bool = True) -> FoundRecords:
@@ -299,9 +303,9 @@ def find_text(lineage: Lineage, text: str, limit: int, inside: bool = True) -> F
     The second search reads every kept text, unless `inside` says no: it is limited to `limit`
     documents and says so.
     """
-    exact = lookups.doc_ids_of_text(lineage, [text_id(text), text_id(text.rstrip("\r\n"))])
+    exact = doc_ids_of_text(lineage, [text_id(text), text_id(text.rstrip("\r\n"))])
     if exact or not inside:
-        found = lookups.records_by_id(lineage, exact, limit)
+        found = records_by_id(lineage, exact, limit)
         return replace(_report(lineage, *found), match="exact")
     needle = text.strip()
     if len(needle) < MIN_NEEDLE_CHARS:
@@ -315,7 +319,7 @@ def find_text(lineage: Lineage, text: str, limit: int, inside: bool = True) -> F
         [needle, limit + 1],
     )
     ids = [bytes(row["doc_id"]) for row in holding[:limit]]
-    answer = _report(lineage, *lookups.records_by_id(lineage, ids, limit))
+    answer = _report(lineage, *records_by_id(lineage, ids, limit))
     return replace(answer, match="contains", truncated=len(holding) > limit)
 
 
@@ -327,7 +331,7 @@ def _report(lineage: Lineage, total: int, records: list[Row]) -> FoundRecords:
     for (snapshot, part), ids in by_place.items():
         for row in lineage.documents_in("decisions", list(dict.fromkeys(ids)), snapshot, [part]):
             decided[(row["doc_id"], row["snapshot"], row["part"], row["offset"])] = row
-    placed = lookups.spans_of(lineage, [key[0] for key, row in decided.items() if row["kept"]])
+    placed = spans_of(lineage, [key[0] for key, row in decided.items() if row["kept"]])
     matches = []
     for row in records:
         decision = decided.get((row["doc_id"], row["snapshot"], row["part"], row["offset"]))
@@ -335,7 +339,7 @@ def _report(lineage: Lineage, total: int, records: list[Row]) -> FoundRecords:
         spans = placed.get(row["doc_id"], []) if kept else []
         matches.append(
             Match(
-                **{name: row[name] for name in lookups.SHOWN if name != "doc_id"},
+                **{name: row[name] for name in SHOWN if name != "doc_id"},
                 doc_id=row["doc_id"].hex(),
                 kept=kept,
                 fate=fate(decision),

@@ -70,7 +70,7 @@ class Exposure:
         return self.note
 
 
-def exposure(
+def training_exposure(
     lineage: Lineage, written: str, seed: int | None, steps: int, global_batch: int
 ) -> Exposure:
     """Return every step, position and sample at which the run saw the document, on all ranks

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from catalog.answers import Shown
 from catalog.ask.raw import refuse_suppressed
-from catalog.ask.versions import funnel
+from catalog.ask.versions import version_funnel
 from catalog.db.judgements import summed
 from catalog.db.rows import JudgementRow, LineageRow
 from catalog.errors import CatalogError, TakedownRefused, UnknownName
@@ -25,7 +25,7 @@ REASON = "CASE WHEN kept THEN concat_ws(' / ', domain, tier) ELSE reason END"
 STAGE = "CASE WHEN kept THEN 'kept' ELSE stage END"
 
 
-def groups(lineage: Lineage) -> list[Row]:
+def review_groups(lineage: Lineage) -> list[Row]:
     """Return what can be asked for: stage, reason and language, with the number of records in the
     files that samples are drawn from."""
     return sorted(
@@ -120,20 +120,24 @@ class Judgements:
         return f"no judgements of {self.version} yet; record some in `catalog serve --review`"
 
 
-def judgements(lineage: Lineage, listed: bool) -> Judgements:
+def list_judgements(lineage: Lineage, listed: bool) -> Judgements:
     """Return judgements by reason, and with `listed` each of them."""
     version = lineage.version
     each = all_judgements(lineage) if listed else None
-    return Judgements(version.name, version.state, summary(lineage), each)
+    return Judgements(version.name, version.state, summarise_judgements(lineage), each)
 
 
-def summary(lineage: Lineage) -> list[ReasonJudgements]:
+def summarise_judgements(lineage: Lineage) -> list[ReasonJudgements]:
     """Return judgements by reason, with how many records that reason has in the version."""
     rows = lineage.registry.judgements(lineage.version.name)
     if not rows:
         return []
     totals = Counter(
-        {(step["stage"], reason): n for step in funnel(lineage) for n, reason in step["reasons"]}
+        {
+            (step["stage"], reason): n
+            for step in version_funnel(lineage)
+            for n, reason in step["reasons"]
+        }
     )
     for shard in lineage.registry.version_shards(lineage.version.name):
         totals[KEPT, f"{shard.domain} / {shard.tier}"] += shard.documents
@@ -157,7 +161,7 @@ def _may_be_shown(lineage: Lineage, row: JudgementRow) -> bool:
     return _record(lineage, doc_id, row.snapshot, row.part, row.offset) is not None
 
 
-def judgement(
+def new_judgement(
     lineage: Lineage, place: Mapping[str, str], agrees: bool, why: str, by: str
 ) -> JudgementRow:
     """Return a judgement about the record at a place (doc_id, snapshot, part, offset), with what

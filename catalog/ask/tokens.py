@@ -82,7 +82,7 @@ class Traced:
     cluster: ShortCluster | None
 
 
-def trace(lineage: Lineage, shard_name: str, sample: int, token: int) -> Traced | Padding:
+def trace_token(lineage: Lineage, shard_name: str, sample: int, token: int) -> Traced | Padding:
     """Trace the token at place `token` of sample `sample`.
 
     1. The span that covers it names the document, and its place in the document's tokens.

@@ -80,7 +80,7 @@ class Resolved(VersionRow):
         return f"{self.manifest_path} {self.manifest_sha256}"
 
 
-def resolve(registry: Registry, store: FileStore, name: str) -> Resolved:
+def resolve_version(registry: Registry, store: FileStore, name: str) -> Resolved:
     """Return recipe, lock, manifest, tokenizer, inputs, groups and shards of a version."""
     version = registry.version(name)
     require_present(registry, store, version)
@@ -108,7 +108,7 @@ def resolve(registry: Registry, store: FileStore, name: str) -> Resolved:
     )
 
 
-def funnel(lineage: Lineage) -> list[dict[str, Any]]:
+def version_funnel(lineage: Lineage) -> list[dict[str, Any]]:
     """Return how many records entered each stage and left it, and the reasons of those it dropped
     as (number, reason), most frequent first. They were counted when the version was published; of
     one that was published without, three columns of every decision are read."""
@@ -220,7 +220,9 @@ class VersionDifference:
         return replace(self, documents=replace(self.documents, **known))
 
 
-def diff(registry: Registry, store: FileStore, before: str, after: str) -> VersionDifference:
+def diff_versions(
+    registry: Registry, store: FileStore, before: str, after: str
+) -> VersionDifference:
     """Compare two versions; the cost follows the lineage files that differ."""
     answer = diff_settings(registry, store, before, after)
     if answer.deleted:

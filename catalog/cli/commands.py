@@ -9,7 +9,7 @@ import click
 
 from catalog.answers import Rows
 from catalog.cli import views
-from catalog.cli.answers import answers
+from catalog.cli.answering import answers
 from catalog.cli.options import OneLineErrors, Place, placed, version_option
 from catalog.cli.serve import serve
 from catalog.cli.takedown import takedown
@@ -86,7 +86,7 @@ def resolve(place: Place, version: str) -> "Resolved":
     Recipe, lock, manifest, inputs, groups, shards and gates. VERSION is a name, or `latest`: the
     newest released version or, if there is none, the newest candidate.
     """
-    from catalog.ask.versions import resolve as resolve_version
+    from catalog.ask.versions import resolve_version
 
     return resolve_version(place.registry, place.store, place.asked(version))
 
@@ -146,7 +146,7 @@ def judgements(place: Place, version: str | None, listed: bool) -> "Judgements":
 
     By reason, with 95% intervals. Reviewers record them in `catalog serve --review`.
     """
-    from catalog.ask.review import judgements as all_judgements
+    from catalog.ask.review import list_judgements as all_judgements
 
     with place.lineage(version) as tables:
         return all_judgements(tables, listed)
@@ -163,10 +163,10 @@ def lineage(place: Place, doc_id: str, version: str | None) -> "History":
     Source, outcome, duplicate cluster, signals, edits and shards. DOC_ID is a document id in hex or
     an unambiguous prefix of it.
     """
-    from catalog.ask.documents import history, resolve_doc_id
+    from catalog.ask.documents import document_history, resolve_doc_id
 
     with place.lineage(version) as tables:
-        return history(tables, resolve_doc_id(tables, doc_id))
+        return document_history(tables, resolve_doc_id(tables, doc_id))
 
 
 @main.command()
@@ -251,7 +251,7 @@ def find(
 
     Shows what happened to each.
     """
-    from catalog.ask import documents as lookups
+    from catalog.ask.documents import find_host, find_text, find_url
 
     if sum(given is not None for given in (url, host, text, text_file)) != 1:
         raise click.UsageError("give exactly one of --url, --host, --text, --text-file")
@@ -262,10 +262,10 @@ def find(
             raise CatalogError(f"the text file is not UTF-8: {error.reason}") from error
     with place.lineage(version) as tables:
         if url is not None:
-            return lookups.find_url(tables, url, limit)
+            return find_url(tables, url, limit)
         if host is not None:
-            return lookups.find_host(tables, host, limit)
-        return lookups.find_text(tables, text or "", limit)
+            return find_host(tables, host, limit)
+        return find_text(tables, text or "", limit)
 
 
 @main.command()
@@ -281,7 +281,7 @@ def trace(place: Place, version: str, shard: str, sample: int, token: int) -> "T
     SHARD is GROUP/shard_00000, or the bare name if it is unique. SAMPLE and TOKEN
     count from 0.
     """
-    from catalog.ask.tokens import trace as trace_token
+    from catalog.ask.tokens import trace_token
 
     with place.lineage(version) as tables:
         return trace_token(tables, shard, sample, token)
@@ -308,7 +308,7 @@ def exposure(
     A run is a version, a seed, a number of steps and a global batch. The steps are computed from
     the order's formula, for all ranks together, without replaying the run. Steps count from 0.
     """
-    from catalog.ask.exposure import exposure as seen
+    from catalog.ask.exposure import training_exposure as seen
 
     with place.lineage(version) as tables:
         return seen(tables, doc_id, seed, steps, global_batch)
@@ -324,7 +324,7 @@ def diff(place: Place, before: str, after: str) -> "VersionDifference":
 
     Settings, shards, documents and tokens.
     """
-    from catalog.ask.versions import diff as compare
+    from catalog.ask.versions import diff_versions as compare
 
     return compare(place.registry, place.store, place.asked(before), place.asked(after))
 

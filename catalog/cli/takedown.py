@@ -10,7 +10,7 @@ import click
 
 from catalog.answers import Rows
 from catalog.cli import takedown_views as views
-from catalog.cli.answers import answers
+from catalog.cli.answering import answers
 from catalog.cli.options import Place, placed
 from catalog.cli.terminal import printable
 from catalog.db.rows import TAKEDOWN_STATES, TakedownRow
@@ -65,7 +65,7 @@ def request(
     request twice is a no-op. A very large request, or a domain with many owners (co.uk), needs
     --yes or, at a terminal, a confirmation.
     """
-    from catalog.takedown.requests import request as file_request
+    from catalog.takedown.requests import request_takedown as file_request
 
     target = _target(place, near_duplicates, **asked)
 
@@ -101,8 +101,15 @@ def _target(
     text_file: IO[bytes] | None,
     text_sha256: str | None,
 ) -> Any:
-    from catalog.takedown import target as targets
     from catalog.takedown.requests import find_doc_id
+    from catalog.takedown.target import (
+        domain_target,
+        text_sha256_target,
+        text_target,
+        url_prefix_target,
+        url_target,
+        with_near_copies,
+    )
 
     given = (url, url_prefix, domain, doc_id, text_file, text_sha256)
     if sum(value is not None for value in given) != 1:
@@ -113,10 +120,10 @@ def _target(
     if url is not None or url_prefix is not None:
         sources = {source.name for source in place.registry.sources()}
         if url is not None:
-            return targets.url_target(url, sources)
-        return targets.url_prefix_target(url_prefix or "", sources)
+            return url_target(url, sources)
+        return url_prefix_target(url_prefix or "", sources)
     if domain is not None:
-        return targets.domain_target(domain)
+        return domain_target(domain)
     if doc_id is not None:
         return find_doc_id(place.registry, place.store, doc_id)
     if text_file is not None:
@@ -124,9 +131,9 @@ def _target(
             text = text_file.read().decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise CatalogError(f"the text file is not UTF-8: {error.reason}") from None
-        target = targets.text_target(text)
-        return targets.with_near_copies(target, text) if near_duplicates else target
-    return targets.text_sha256_target(text_sha256 or "")
+        target = text_target(text)
+        return with_near_copies(target, text) if near_duplicates else target
+    return text_sha256_target(text_sha256 or "")
 
 
 @takedown.command("import")
@@ -177,7 +184,7 @@ def show(place: Place, request_id: int) -> "ShownTakedown":
     And what keeps it open.
     """
     from catalog.takedown.certificates import open_files
-    from catalog.takedown.requests import show as show_request
+    from catalog.takedown.requests import show_takedown as show_request
 
     found = show_request(place.registry, request_id)
     return replace(found, open_files=open_files(place.registry, place.store, request_id))
@@ -192,7 +199,7 @@ def withdraw(place: Place, request_id: int) -> "Withdrawn":
 
     Its suppressions end, except those of other requests.
     """
-    from catalog.takedown.requests import withdraw as withdraw_request
+    from catalog.takedown.requests import withdraw_takedown as withdraw_request
 
     return withdraw_request(place.registry, place.store, request_id)
 
@@ -235,7 +242,7 @@ def restore(place: Place) -> "Restored":
     of the store's order book, and versions that takedowns revoked are revoked again. Missing
     entries are rewritten to the store, and deleted or edited rows restored.
     """
-    from catalog.takedown.book import restore as restore_book
+    from catalog.takedown.book import restore_catalog as restore_book
 
     place.unchecked.upgrade()
     return restore_book(place.registry, place.store)
@@ -274,7 +281,7 @@ def run(home: str | None, **options: str | int | None) -> "Ran":
     The work is done by the installed runner (part of corpus-assets), which finds catalog and
     store by --home and the CORPUS_* variables.
     """
-    from catalog.takedown.requests import run as run_pending
+    from catalog.takedown.requests import run_takedowns as run_pending
 
     given = {name: value for name, value in options.items() if value is not None}
     return run_pending(home, **given)

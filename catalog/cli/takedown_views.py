@@ -3,7 +3,7 @@ document."""
 
 from typing import TYPE_CHECKING
 
-from catalog.cli.answers import show_table
+from catalog.cli.answering import show_table
 from catalog.cli.terminal import print_fields, print_line, printable
 from catalog.figures import counted
 from catalog.formats.sketches import NEAR_TEXT

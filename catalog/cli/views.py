@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from catalog.cli.answers import show, show_table
+from catalog.cli.answering import show, show_table
 from catalog.cli.terminal import print_fields, print_line, print_table, printable
 from catalog.figures import counted
 

@@ -25,7 +25,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from catalog.answers import values_of
-from catalog.ask import documents, exposure, review, versions
+from catalog.ask.documents import document_history, resolve_doc_id
+from catalog.ask.exposure import training_exposure
+from catalog.ask.review import new_judgement, next_sample, review_groups, summarise_judgements
+from catalog.ask.versions import diff_settings, resolve_version, version_funnel
 from catalog.db.registry import Registry
 from catalog.db.rows import VersionRow
 from catalog.errors import CatalogError, TakedownRefused, UnknownName, VersionDeleted
@@ -39,7 +42,7 @@ from catalog.serve import story
 from catalog.serve.differences import Differences
 from catalog.serve.guard import STYLESHEET, Form, Guard, is_foreign
 from catalog.serve.thresholds import what_if
-from catalog.takedown.requests import show as show_takedown
+from catalog.takedown.requests import show_takedown as show_takedown
 
 OPEN_VERSIONS = 4
 SHOWN = 50
@@ -175,16 +178,15 @@ class Application:
 
     def document(self, request: Request) -> Response:
         with self.versions.lineage(request.query_params.get("version")) as lineage:
-            doc_id = documents.resolve_doc_id(lineage, request.path_params["doc_id"])
-            answer = documents.history(lineage, doc_id)
+            doc_id = resolve_doc_id(lineage, request.path_params["doc_id"])
+            answer = document_history(lineage, doc_id)
             shown = story.document_story(lineage, doc_id, answer)
         return self.page("document.html", {"document": answer, **shown}, answer.version)
 
     def beside(self, request: Request) -> Response:
         with self.versions.lineage(request.query_params.get("version")) as lineage:
             pair = [
-                documents.resolve_doc_id(lineage, request.path_params[side])
-                for side in ("left", "right")
+                resolve_doc_id(lineage, request.path_params[side]) for side in ("left", "right")
             ]
             answer = story.side_by_side(lineage, pair[0], pair[1])
         return self.page("beside.html", answer, answer["version"])
@@ -192,7 +194,7 @@ class Application:
     def exposure(self, request: Request) -> Response:
         asked = request.query_params
         with self.versions.lineage(asked.get("version")) as lineage:
-            answer = exposure.exposure(
+            answer = training_exposure(
                 lineage,
                 request.path_params["doc_id"],
                 story.number(asked.get("seed", ""), "seed", None),
@@ -206,9 +208,9 @@ class Application:
         row = self.registry.version(request.path_params["name"])
         name = row.name
         with self.versions.lineage(name) as lineage:
-            answer = versions.resolve(self.registry, self.store, name)
-            steps = versions.funnel(lineage)
-            sums = review.summary(lineage)
+            answer = resolve_version(self.registry, self.store, name)
+            steps = version_funnel(lineage)
+            sums = summarise_judgements(lineage)
         others = [r.name for r in self.registry.versions() if r.name != name]
         return self.page(
             "version.html",
@@ -233,7 +235,7 @@ class Application:
 
     def difference(self, request: Request) -> Response:
         before, after = (request.query_params.get(side, "") for side in ("before", "after"))
-        answer = versions.diff_settings(self.registry, self.store, before, after)
+        answer = diff_settings(self.registry, self.store, before, after)
         moved = None if answer.deleted else self._differences.documents(before, after)
         is_counting = moved is None and not answer.deleted
         values = values_of(answer.with_documents(moved)) | {"is_counting": is_counting}
@@ -250,9 +252,9 @@ class Application:
         wanted = {name: asked.get(name, "") for name in ("stage", "reason", "language")}
         with self.versions.lineage(asked.get("version")) as lineage:
             version = lineage.version.name
-            shown = review.next_sample(lineage, wanted, by, skip)
+            shown = next_sample(lineage, wanted, by, skip)
             rules = story.rules_of(lineage, shown) if shown else []
-            groups, sums = review.groups(lineage), review.summary(lineage)
+            groups, sums = review_groups(lineage), summarise_judgements(lineage)
         here = {"version": version, "by": by or None} | {k: v or None for k, v in wanted.items()}
         mine = sum(row.judged_by == by for row in self.registry.judgements(version)) if by else 0
         values = {
@@ -292,7 +294,7 @@ class Application:
             raise CatalogError("a judgement says agree or disagree")
         by, why = form.get("by", ""), form.get("why", "")
         with self.versions.lineage(form.get("version")) as lineage:
-            row = review.judgement(lineage, form, verdict == "agree", why, by)
+            row = new_judgement(lineage, form, verdict == "agree", why, by)
         self.registry.judge(row)
         return RedirectResponse(self.resume({**form, "by": row.judged_by, "why": ""}), 303)
 

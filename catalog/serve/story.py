@@ -11,11 +11,10 @@ from typing import Any
 import yaml
 
 from catalog.answers import values_of
-from catalog.ask import documents
-from catalog.ask.documents import FoundRecords, History
+from catalog.ask.documents import FoundRecords, History, find_host, find_ids, find_text, find_url
 from catalog.ask.exposure import Exposure
 from catalog.ask.raw import refuse_suppressed, takedowns_covering, withheld
-from catalog.ask.tokens import Padding, Traced, sample_tokens, trace
+from catalog.ask.tokens import Padding, Traced, sample_tokens, trace_token
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.figures import written
 from catalog.lineage.duck import Row
@@ -50,12 +49,12 @@ def kind_of(asked: str) -> str:
 def found(lineage: Lineage, kind: str, asked: str, inside: bool, limit: int) -> FoundRecords:
     """Return the documents that a question means; texts are searched inside only when asked."""
     if kind == "id":
-        return documents.find_ids(lineage, asked, limit)
+        return find_ids(lineage, asked, limit)
     if kind == "address":
-        return documents.find_url(lineage, asked, limit)
+        return find_url(lineage, asked, limit)
     if kind == "host":
-        return documents.find_host(lineage, asked, limit)
-    return documents.find_text(lineage, asked, limit, inside)
+        return find_host(lineage, asked, limit)
+    return find_text(lineage, asked, limit, inside)
 
 
 def number(written: str, name: str, default: int | None) -> int | None:
@@ -314,7 +313,7 @@ def sample(lineage: Lineage, shard: str, number: int, token: int | None) -> dict
     ]
     asked: Traced | Padding | dict[str, Any] | None = None
     if token is not None:
-        traced = trace(lineage, shard, number, token)
+        traced = trace_token(lineage, shard, number, token)
         asked = {"token": token, "withheld": True} if traced.doc_id in hidden else traced
     return values_of(found) | {"pieces": pieces, "asked": asked, "token": token}
 

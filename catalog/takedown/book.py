@@ -146,16 +146,16 @@ def _read(store: Files, number: int) -> tuple[Entry, Any]:
 
 
 @contextmanager
-def recorded(registry: Registry, store: Files) -> Iterator[None]:
+def recorded_in_book(registry: Registry, store: Files) -> Iterator[None]:
     """Change standing orders in here: the book is whole before, and the store has the new entries
     after."""
     signer = Signer.load()  # a key that cannot be used fails before anything is changed
     expect_book(registry, store)
     yield
-    deliver(registry, store, signer)
+    deliver_book(registry, store, signer)
 
 
-def deliver(registry: Registry, store: Files, signer: Signer | None = None) -> None:
+def deliver_book(registry: Registry, store: Files, signer: Signer | None = None) -> None:
     """Write the entries to the store that it does not have yet."""
     _deliver(registry, store, registry.entries_to_store(), signer)
 
@@ -275,7 +275,7 @@ class Restored:
         return "\n".join(sentences) or None
 
 
-def restore(registry: Registry, store: FileStore) -> Restored:
+def restore_catalog(registry: Registry, store: FileStore) -> Restored:
     """Bring the catalog up to the store's book, or the store to the catalog's, whichever is
     longer, and write the catalog's tables as the book has them."""
     own = registry.order_book()
@@ -309,7 +309,7 @@ def restore(registry: Registry, store: FileStore) -> Restored:
         raise OrderBookError(problem)
     is_new_to_key = signer is not None and not trust.knows(entries[0].book)
     standing = registry.replay_book(book)
-    deliver(registry, store, signer)
+    deliver_book(registry, store, signer)
     if signer is not None:
         signer.record_head(entries[0].book, len(book), book[-1].sha256)
     return _restored(standing, book, (len(own.rows), len(found)), registry, store, is_new_to_key)

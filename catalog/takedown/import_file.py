@@ -20,7 +20,7 @@ from catalog.db.takedowns import ALREADY_THERE, FILED, REOPENED, key_of
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.formats.store import FileStore
 from catalog.lineage.tables import LiveLineage
-from catalog.takedown.book import deliver, recorded
+from catalog.takedown.book import deliver_book, recorded_in_book
 from catalog.takedown.impact import Impact, impact
 from catalog.takedown.match import Matcher
 from catalog.takedown.requests import noted, stated
@@ -104,7 +104,7 @@ def import_takedowns(
     summary = Summary()
     bad_lines: list[BadLine] = []
     with (
-        nullcontext() if dry_run else recorded(registry, store),
+        nullcontext() if dry_run else recorded_in_book(registry, store),
         LiveLineage(registry, store) as live,
     ):
         matcher = Matcher(live)
@@ -179,7 +179,7 @@ def _file(
         return
     requests = list(found.values())
     filed = registry.file_takedowns(requests)
-    deliver(registry, store)  # batch by batch: a long file may be stopped
+    deliver_book(registry, store)  # batch by batch: a long file may be stopped
     for request, (_, outcome) in zip(requests, filed, strict=True):
         summary.count(request, outcome)
 

@@ -15,7 +15,7 @@ from catalog.formats.sketches import NEAR_TEXT
 from catalog.formats.store import FileStore
 from catalog.lineage.tables import MIN_PREFIX, LiveLineage
 from catalog.plugins import installed, load
-from catalog.takedown.book import recorded
+from catalog.takedown.book import recorded_in_book
 from catalog.takedown.impact import Impact, impact, touched_places
 from catalog.takedown.match import ROLES, TEXT_KINDS, FoundDocument, Matcher
 from catalog.takedown.nearest import Nearest, nearest
@@ -65,7 +65,7 @@ class Requested(Impact):
     suppressions: list[list[str]]
 
 
-def request(
+def request_takedown(
     registry: Registry,
     store: FileStore,
     target: Target,
@@ -105,7 +105,7 @@ def request(
         known = registry.find_takedowns([key_of(found)]).get(key_of(found))
         row, outcome = known, "dry_run"
     else:
-        with recorded(registry, store):
+        with recorded_in_book(registry, store):
             (filed,) = registry.file_takedowns([found])
         row, outcome = filed
     return Requested(
@@ -153,7 +153,7 @@ def look_again(registry: Registry, store: FileStore, request_ids: Sequence[int])
         found = matcher.requests([(target, _asked(row)) for target, row in batch])
         documents = matcher.documents()
         versions, snapshots = touched_places(live)
-    with recorded(registry, store):
+    with recorded_in_book(registry, store):
         refreshed = zip(rows, found, strict=True)
         registry.refresh_takedowns((row.id, request) for row, request in refreshed)
     by_request = {row.id: documents.get(place, []) for place, row in enumerate(rows)}
@@ -175,9 +175,9 @@ class Withdrawn:
         )
 
 
-def withdraw(registry: Registry, store: FileStore, request_id: int) -> Withdrawn:
+def withdraw_takedown(registry: Registry, store: FileStore, request_id: int) -> Withdrawn:
     """Take a pending request back, with the suppressions that no other request holds."""
-    with recorded(registry, store):
+    with recorded_in_book(registry, store):
         row, gone = registry.withdraw_takedown(request_id)
     return Withdrawn(row, gone)
 
@@ -291,7 +291,7 @@ def state_of(row: TakedownRow) -> str:
     return "pending, the last attempt failed" if row.error else row.status
 
 
-def show(registry: Registry, request_id: int) -> ShownTakedown:
+def show_takedown(registry: Registry, request_id: int) -> ShownTakedown:
     """Return a request with its suppressions, what was done for it and its certificates."""
     return ShownTakedown(
         **asdict(registry.takedown(request_id)),
@@ -352,7 +352,7 @@ class Ran:
     exit_code: int
 
 
-def run(home: str | None, **options: str | int) -> Ran:
+def run_takedowns(home: str | None, **options: str | int) -> Ran:
     """Let the installed runner carry out what is pending.
 
     The catalog knows what to remove but not how shards are built: that is for a package that

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from catalog.answers import Rows
-from catalog.cli.answers import answers
+from catalog.cli.answering import answers
 from corpus_assets.cli.options import HOME_OPTION
 
 if TYPE_CHECKING:

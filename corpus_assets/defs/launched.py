@@ -9,7 +9,7 @@ from pydantic import Field
 from catalog.db.rows import TAKEDOWN_KINDS
 from catalog.errors import CatalogError
 from catalog.formats.store import FileStore
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import target_of
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
@@ -172,7 +172,7 @@ def file_request(
     _, registry = open_home(home)
     sources = {source.name for source in registry.sources()}
     try:
-        answer = request(
+        answer = request_takedown(
             registry,
             FileStore(home.store_url),
             target_of(config.kind.value, config.value, sources),

@@ -22,7 +22,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import TakedownRow
 from catalog.formats.canonical import strict_json
 from catalog.formats.order_book import SIGNATURE
-from catalog.takedown.book import deliver, expect_book
+from catalog.takedown.book import deliver_book, expect_book
 from catalog.takedown.certificates import certificate_bytes
 from catalog.takedown.signing import Signer
 from corpus_assets.core.store import Store, sha256_hex
@@ -105,7 +105,7 @@ def write_certificates(
         store.write(f"{name}.json", data)
         digest = sha256_hex(data)
         registry.put_certificate(request.id, f"{name}.json", digest, body["previous_sha256"])
-        deliver(registry, store, signer)
+        deliver_book(registry, store, signer)
         chain = registry.certificates()
 
 

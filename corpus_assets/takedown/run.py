@@ -26,7 +26,7 @@ from catalog.db.rows import TakedownRow
 from catalog.errors import CatalogError, OrdersChanged
 from catalog.figures import counted, size
 from catalog.formats.store import FileStore as CatalogStore
-from catalog.takedown.book import recorded
+from catalog.takedown.book import recorded_in_book
 from catalog.takedown.certificates import broken_links
 from catalog.takedown.left import documents_left
 from catalog.takedown.requests import Rematched, look_again
@@ -343,7 +343,7 @@ class Takedowns:
         for number, why in outcome.still_open.items():
             self.registry.fail_takedowns([number], self.owner, why)
         done = [number for number in self.claimed if number not in outcome.still_open]
-        with recorded(self.registry, self.store):
+        with recorded_in_book(self.registry, self.store):
             self.registry.finish_takedowns(done, self.owner, [])
         self.outcome = outcome
 

@@ -26,7 +26,7 @@ from catalog.db.rows import (
 )
 from catalog.errors import OrdersChanged
 from catalog.formats.places import portable
-from catalog.takedown.book import deliver
+from catalog.takedown.book import deliver_book
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.files import File
@@ -151,7 +151,7 @@ def _publish(
     actions = [change.action(request) for request in requests for change in changes]
     try:
         _register(pipeline, registry, version, row, lineage, keys, replaces, actions)
-        deliver(registry, store)  # the order book says what was revoked
+        deliver_book(registry, store)  # the order book says what was revoked
     except OrdersChanged:
         for path in store.list(folder):  # it is not registered, and the report quotes documents
             store.delete(path)

@@ -15,7 +15,7 @@ from datasketch import LeanMinHash, MinHashLSH
 
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
 from corpus_assets.core import files
@@ -274,7 +274,7 @@ def test_documents_under_a_takedown_are_in_no_export(
     out.unlink()
     home = Home.resolve(str(recipe.parent / "home"))
     target = url_target("http://a.example/0")
-    request(Registry(home.catalog_url), FileStore(home.store_url), target, "asked")
+    request_takedown(Registry(home.catalog_url), FileStore(home.store_url), target, "asked")
     assert export(recipe)[0] == 1, "the part without it is not there yet"
     assert "documents of s is not complete" in capsys.readouterr().err
     assert not out.exists()

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 
 from catalog.formats.store import FileStore
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.home import Home
@@ -45,7 +45,7 @@ def take_down(place: Place) -> None:
     home = Home.resolve(str(place.home))
     _, registry = open_home(home)
     target = url_target("http://site-3.example.org/article")
-    request(registry, FileStore(home.store_url), target, "asked")
+    request_takedown(registry, FileStore(home.store_url), target, "asked")
     assert run_pending(home, runner=DagsterRuns()) is not None
     assert registry.version().name == f"{VERSION}.td1"
 

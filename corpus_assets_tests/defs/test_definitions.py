@@ -11,7 +11,7 @@ import pytest
 from catalog.db.registry import Registry
 from catalog.db.rows import GateRow
 from catalog.formats.store import FileStore
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.build import build
 from corpus_assets.cli.main import main
@@ -357,7 +357,7 @@ def test_takedowns_are_carried_out_when_the_recipes_file_is(
     assert main(build) == 0
     registry = Registry(home.catalog_url)
     target = url_target("http://site-2.example.org/article")
-    request(registry, FileStore(home.store_url), target, "asked")
+    request_takedown(registry, FileStore(home.store_url), target, "asked")
     recipe.write_text("name: [") if fault == "broken" else recipe.unlink()
     with (
         dg.DagsterInstance.ephemeral() as instance,

@@ -16,7 +16,7 @@ import pytest
 
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
 from corpus_assets.defs.notice_sensor import Channels, Notice, NotSent, Seen, news, notices
@@ -131,7 +131,7 @@ def test_what_happened_is_told_once_and_the_past_is_not(place: Place) -> None:
         run(instance, "broken")
         run(instance, "dead")
         target = url_target("http://site-3.example.org/article")
-        number = request(registry, FileStore(str(place.store)), target, "asked").request.id
+        number = request_takedown(registry, FileStore(str(place.store)), target, "asked").request.id
         told = list(news(instance, registry, seen, 30, now))
         assert [one.kind for one in told] == ["check_failed", "run_failed"]
         assert told[0].subject == "The check thing: whole failed."

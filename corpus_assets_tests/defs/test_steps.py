@@ -13,7 +13,7 @@ from dagster._core.storage.partition_status_cache import get_and_update_asset_st
 
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets import build as building
 from corpus_assets.build import CORPUS_VERSION, SOURCE_FILES, STEPS, build
@@ -285,7 +285,7 @@ def test_takedowns_of_several_versions_are_one_run_with_a_step_for_each_asset(
     for by in ("a command", "the job"):
         number = {"a command": 2, "the job": 5}[by]
         target = url_target(f"http://site-{number}.example.org/article")
-        request(registry, FileStore(home.store_url), target, "asked")
+        request_takedown(registry, FileStore(home.store_url), target, "asked")
         before = len(instance.get_runs())
         if by == "a command":
             assert run_pending(home, runner=DagsterRuns()) is not None
@@ -344,7 +344,7 @@ def test_a_request_that_comes_in_before_publication_joins_the_takedown(
 
     def file_one() -> None:
         if waiting:
-            request(registry, FileStore(home.store_url), waiting.pop(), "asked")
+            request_takedown(registry, FileStore(home.store_url), waiting.pop(), "asked")
 
     def late(*arguments: Any) -> None:
         file_one()

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.cli.main import cli
 from corpus_assets.core.errors import CorpusError
@@ -58,7 +58,9 @@ def test_a_pending_takedown_changes_nothing_of_what_a_version_took(place: Place)
     before = artifacts_of(home, VERSION)
     time.sleep(1.1)  # an order of the second in which the version was published counts as its own
     target = url_target("http://site-3.example.org/article")
-    request(Registry(home.catalog_url), FileStore(str(place.store)), target, "the owner asks")
+    request_takedown(
+        Registry(home.catalog_url), FileStore(str(place.store)), target, "the owner asks"
+    )
     assert artifacts_of(home, VERSION) == before
 
 

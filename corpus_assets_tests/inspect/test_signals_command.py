@@ -11,7 +11,7 @@ import pytest
 
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore as CatalogStore
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
@@ -47,7 +47,7 @@ def show(place: Place, capsys: Captured, url: str, *more: str) -> Any:
 
 def forget(place: Place, url: str) -> None:
     store = CatalogStore(Home.resolve(str(place.home)).store_url)
-    request(registry_of(place), store, url_target(url), "asked")
+    request_takedown(registry_of(place), store, url_target(url), "asked")
 
 
 def test_every_signal_is_shown_with_its_rules_and_verdicts(

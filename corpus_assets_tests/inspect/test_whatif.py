@@ -10,7 +10,7 @@ import pytest
 
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore as CatalogStore
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
@@ -213,7 +213,7 @@ def test_a_document_that_somebody_asked_to_remove_is_not_shown(
 ) -> None:
     home = Home.resolve(str(place.home))
     target = url_target("http://de.example.com/seite")
-    request(Registry(home.catalog_url), CatalogStore(home.store_url), target, "asked")
+    request_takedown(Registry(home.catalog_url), CatalogStore(home.store_url), target, "asked")
     shown = whatif(place, capsys, *LOOSER, more=("--text",))
     hidden = [one for one in shown["would_stay"] if one["suppressed"]]
     assert [(one["url"], one["text"]) for one in hidden] == [(None, None)]

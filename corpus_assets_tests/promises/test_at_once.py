@@ -13,7 +13,7 @@ import pytest
 
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.core.store import open_store
 from corpus_assets.versions.gc import collect_garbage
@@ -52,7 +52,7 @@ def _build(recipe: Path, version: str) -> list[str]:
 
 def _file(home: Path, url: str) -> None:
     store = FileStore(str(home / "store"))
-    request(_registry(home), store, url_target(url), "asked", near_duplicates=True)
+    request_takedown(_registry(home), store, url_target(url), "asked", near_duplicates=True)
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
         build(session, VERSION)
     registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
     for url in (PAGE, NEAR, NOWHERE):
-        takedown.request(registry, store, url_target(url, set()), "asked")
+        takedown.request_takedown(registry, store, url_target(url, set()), "asked")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "load_removed", _die)
         with pytest.raises(KeyboardInterrupt):

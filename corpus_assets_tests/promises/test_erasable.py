@@ -217,7 +217,9 @@ def test_a_takedown_run_through_dagster_equals_a_build_through_dagster(
     home = Home.resolve(str(tmp_path / "incremental"))
     copy_home(base / "home", home.root)
     registry, store = Registry(home.catalog_url), CatalogStore(home.store_url)
-    takedown.request(registry, store, doc_id_target(lead["doc_id"]), "asked", near_duplicates=True)
+    takedown.request_takedown(
+        registry, store, doc_id_target(lead["doc_id"]), "asked", near_duplicates=True
+    )
     assert run_pending(home, runner=DagsterRuns()) is not None
     orders = [(row.kind, row.value) for row in registry.suppressions()]
     scratch = Home.resolve(str(tmp_path / "scratch"))

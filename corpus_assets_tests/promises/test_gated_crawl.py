@@ -111,7 +111,7 @@ def test_a_takedown_leaves_what_a_build_without_the_page_gives(
     shutil.copytree(built.home, home.root)
     registry = Registry(home.catalog_url)
     target = url_target(gone["url"], {"web"})
-    takedown.request(registry, CatalogStore(home.store_url), target, "asked")
+    takedown.request_takedown(registry, CatalogStore(home.store_url), target, "asked")
     assert run_pending(home) is not None
     scratch = Home.resolve(str(tmp_path / "scratch"))
     orders = [SuppressionRow(row.kind, row.value) for row in registry.suppressions()]

@@ -11,7 +11,7 @@ from catalog.db.rows import SuppressionRow
 from catalog.formats.store import FileStore as CatalogStore
 from catalog.formats.temporary_files import leftovers
 from catalog.formats.urls import url_key
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
@@ -66,7 +66,7 @@ def test_a_collection_leaves_nothing_of_killed_writers(
 
 def test_a_takedown_leaves_nothing_of_killed_writers(home: Home) -> None:
     registry = Registry(home.catalog_url)
-    request(registry, CatalogStore(home.store_url), url_target(URL), "asked")
+    request_takedown(registry, CatalogStore(home.store_url), url_target(URL), "asked")
     assert run_pending(home) is not None
     assert list(leftovers(home.root)) == []
     assert _holding_text(home.root) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.ask.review import judgement
+from catalog.ask.review import new_judgement
 from catalog.cli.takedown_views import show_verified
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore as CatalogStore
@@ -130,7 +130,7 @@ def _judge_everything(registry: Registry, store: CatalogStore) -> None:
             place["doc_id"] = row["doc_id"].hex()
             name = names.get(row["url"])
             why = f"it is about {name}, see above" if name else "nothing of note"
-            registry.judge(judgement(lineage, place, True, why, "ann"))
+            registry.judge(new_judgement(lineage, place, True, why, "ann"))
 
 
 def _corpus(home: Home, *arguments: object) -> None:
@@ -162,7 +162,7 @@ def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
     copies = _make_copies(home)
     _judge_everything(registry, store)
     assert set().union(*(v for k, v in _words_left(home, "small-1").items() if "catalog.db" in k))
-    takedown.request(registry, store, domain_target(HOST), "asked")
+    takedown.request_takedown(registry, store, domain_target(HOST), "asked")
     outcome = run_pending(home, runner=DagsterRuns())
     assert list(home.dagster.rglob("*.db"))  # its records are among what is looked at
     assert outcome is not None

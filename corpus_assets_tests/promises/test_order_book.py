@@ -53,7 +53,7 @@ def after(before: Place, tmp_path_factory: pytest.TempPathFactory) -> Place:
     place = copied(before, tmp_path_factory.mktemp("book"))
     home = Home.resolve(str(place.home))
     registry, store = Registry(home.catalog_url), FileStore(home.store_url)
-    takedown.request(registry, store, url_target(PAGE, set()), "asked")
+    takedown.request_takedown(registry, store, url_target(PAGE, set()), "asked")
     run_pending(home)
     return place
 
@@ -163,7 +163,7 @@ def test_a_run_killed_before_the_store_had_its_entry_is_completed_by_the_next_co
     place = copied(before, tmp_path)
     home = Home.resolve(str(place.home))
     registry, store = Registry(home.catalog_url), FileStore(home.store_url)
-    takedown.request(registry, store, url_target(PAGE, set()), "asked")
+    takedown.request_takedown(registry, store, url_target(PAGE, set()), "asked")
 
     def die(*_: object) -> None:
         raise KeyboardInterrupt

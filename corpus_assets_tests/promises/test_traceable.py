@@ -13,8 +13,8 @@ import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from tokenizers import Tokenizer
 
-from catalog.ask.documents import find_text, find_url, history
-from catalog.ask.tokens import trace
+from catalog.ask.documents import document_history, find_text, find_url
+from catalog.ask.tokens import trace_token
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage
@@ -79,7 +79,7 @@ def test_random_tokens_trace_to_the_text_at_that_place(
     for _ in range(60):
         group, shard = draw.choice(shards)
         sample, token = draw.randrange(shard["samples"]), draw.randrange(manifest["seq_len"])
-        found = trace(lineage, f"{group}/{shard['name']}", sample, token)
+        found = trace_token(lineage, f"{group}/{shard['name']}", sample, token)
         if found.get("padding"):
             continue
         text = texts[bytes.fromhex(found.doc_id)]
@@ -123,7 +123,7 @@ def test_every_kept_document_is_found_by_its_url_and_leads_back_to_its_spans(
         doc_id = bytes(row["doc_id"]).hex()
         matches = find_url(lineage, row["url"], limit=100).matches
         assert doc_id in {match.doc_id for match in matches}
-        story = history(lineage, bytes(row["doc_id"]))
+        story = document_history(lineage, bytes(row["doc_id"]))
         assert story.shards
 
 

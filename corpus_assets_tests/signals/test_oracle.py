@@ -14,7 +14,7 @@ import yaml
 
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.core import files
 from corpus_assets.core.home import Home
@@ -315,7 +315,7 @@ def test_fasttext_never_sees_the_text_of_a_document_under_a_takedown(
     read.clear()
     home = Home.resolve(str(recipe.parent / "home"))
     target = url_target("http://a.example/0")
-    request(Registry(home.catalog_url), FileStore(home.store_url), target, "asked")
+    request_takedown(Registry(home.catalog_url), FileStore(home.store_url), target, "asked")
     with opened(recipe) as session:
         outcome = compute(session)
     assert outcome.passed

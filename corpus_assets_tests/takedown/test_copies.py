@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from catalog.ask.review import judgement
+from catalog.ask.review import new_judgement
 from catalog.cli.commands import main as catalog_main
 from catalog.copies import writing
 from catalog.db.registry import Registry
@@ -20,7 +20,7 @@ from catalog.errors import VersionRevoked
 from catalog.formats.store import FileStore as CatalogStore
 from catalog.lineage.tables import Lineage
 from catalog.takedown.certificates import verify_takedown
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.cli.main import main
 from corpus_assets.core.errors import EvidenceError
@@ -86,7 +86,7 @@ class Bench:
         return bytes(row["doc_id"]).hex()
 
     def take_down(self) -> int:
-        request(self.registry, self.catalog, url_target(URL), "asked")
+        request_takedown(self.registry, self.catalog, url_target(URL), "asked")
         return takedown_command(str(self.root))
 
     def certificate(self) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def test_a_note_that_quotes_the_text_is_named_by_its_row_and_nobody_is_told_to_d
             )
             place.update({k: str(row[k]) for k in ("snapshot", "part", "offset")})
             place["doc_id"] = row["doc_id"].hex()
-            bench.registry.judge(judgement(lineage, place, True, why, "ann"))
+            bench.registry.judge(new_judgement(lineage, place, True, why, "ann"))
 
     judge("small-1", f"compare: {TEXT[:1500]}")
     assert bench.take_down() == 1

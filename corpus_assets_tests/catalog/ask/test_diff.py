@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.ask.versions import DocumentChanges, diff, resolve
+from catalog.ask.versions import DocumentChanges, diff_versions, resolve_version
 from catalog.db.rows import ActionRow, NewTakedown
 from catalog.errors import UnknownName, VersionDeleted
 from catalog.formats.canonical import changed_keys
@@ -60,7 +60,7 @@ def test_a_dropped_document_a_new_one_and_a_new_setting_are_told(tmp_path: Path)
         lock={"seed": 7, "cutoffs": {"web": 0.5, "code": 0.1}},
         tokenizer=corpus.tokenizer,
     )
-    answer = diff(corpus.registry, corpus.store, "v1", "v2")
+    answer = diff_versions(corpus.registry, corpus.store, "v1", "v2")
     assert answer.recipe == [{"key": "selection.n_words.min", "before": 3, "after": 1}]
     assert answer.lock == [{"key": "cutoffs.code", "before": None, "after": 0.1}]
     documents = answer.documents
@@ -83,17 +83,17 @@ def test_a_new_snapshot_adds_documents_that_were_not_ingested_before(tmp_path: P
     first, both = pages(SNAPSHOTS[0]), [d for name in SNAPSHOTS for d in pages(name)]
     corpus = build(tmp_path, docs=first)
     build(tmp_path, "v2", both, tokenizer=corpus.tokenizer)
-    answer = diff(corpus.registry, corpus.store, "v1", "v2")
+    answer = diff_versions(corpus.registry, corpus.store, "v1", "v2")
     assert answer.documents.added_reasons == {
         "not ingested": sum(doc.kept for doc in both) - sum(doc.kept for doc in first)
     }
     assert answer.documents.removed == 0
     assert len(answer.shards.added) == 3
     assert answer.recipe == answer.lock == []
-    back = diff(corpus.registry, corpus.store, "v2", "v1")
+    back = diff_versions(corpus.registry, corpus.store, "v2", "v1")
     assert back.documents.removed == answer.documents.added
     with pytest.raises(UnknownName):
-        diff(corpus.registry, corpus.store, "v1", "v3")
+        diff_versions(corpus.registry, corpus.store, "v1", "v3")
 
 
 def test_a_version_that_a_takedown_deleted_is_told_and_compared_as_far_as_known(
@@ -115,12 +115,12 @@ def test_a_version_that_a_takedown_deleted_is_told_and_compared_as_far_as_known(
     said = f"version v1 was deleted after takedown {request.id}, replaced by v1.td1"
     for ask in (
         lambda: verify(registry, store, "v1"),
-        lambda: resolve(registry, store, "v1"),
+        lambda: resolve_version(registry, store, "v1"),
         lambda: Lineage(registry, store, "v1"),
     ):
         with pytest.raises(VersionDeleted, match=said):
             ask()
-    answer = diff(registry, store, "v1", "v1.td1")
+    answer = diff_versions(registry, store, "v1", "v1.td1")
     assert answer.deleted == [said]
     counts = {name: registry.version(name).documents for name in ("v1", "v1.td1")}
     assert answer.documents == DocumentChanges(counts["v1"], counts["v1.td1"])

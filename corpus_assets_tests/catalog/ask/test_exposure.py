@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.ask.exposure import exposure
+from catalog.ask.exposure import training_exposure
 from catalog.db.registry import Registry
 from catalog.db.rows import LineageRow, LockRow, RecipeRow, ShardRow, VersionRow
 from catalog.errors import CatalogError, UnknownName
@@ -108,7 +108,7 @@ def test_a_document_is_seen_at_the_steps_at_which_a_replay_sees_it(
     with publish(tmp_path, manifest) as lineage:
         for documents in groups.values():
             for doc_id in documents:
-                answer = exposure(lineage, doc_id.hex(), seed, steps, batch)
+                answer = training_exposure(lineage, doc_id.hex(), seed, steps, batch)
                 found = [(r.step, r.position, r.tokens) for r in answer.seen]
                 assert found == seen.get(doc_id, [])
                 assert answer.steps_seen == sorted({step for step, _, _ in found})
@@ -122,7 +122,7 @@ def test_a_run_ends_with_the_last_full_step(tmp_path: Path) -> None:
     seen = replay(loader, len(loader))
     with publish(tmp_path, manifest) as lineage:
         for doc_id in documents:
-            answer = exposure(lineage, doc_id.hex(), None, 10**6, 3)
+            answer = training_exposure(lineage, doc_id.hex(), None, 10**6, 3)
             assert answer.steps == len(loader) == 6
             assert "ends after 6 steps" in answer.note
             assert len(answer.seen) == len(seen.get(doc_id, []))
@@ -130,16 +130,16 @@ def test_a_run_ends_with_the_last_full_step(tmp_path: Path) -> None:
 
 def test_a_dropped_document_is_said_to_be_in_no_shard(corpus: Corpus, lineage: Lineage) -> None:
     dropped = next(doc for doc in corpus.docs if doc.reason == "too_few_words")
-    answer = exposure(lineage, dropped.doc_id.hex(), None, 5, 2)
+    answer = training_exposure(lineage, dropped.doc_id.hex(), None, 5, 2)
     assert answer.seen == []
     assert "in no shard of this version: dropped by selection: too_few_words" in answer.note
 
 
 def test_an_id_that_was_never_heard_of_is_refused(lineage: Lineage) -> None:
     with pytest.raises(UnknownName, match="has no document"):
-        exposure(lineage, "ab" * 16, None, 5, 2)
+        training_exposure(lineage, "ab" * 16, None, 5, 2)
     with pytest.raises(CatalogError, match="not a document id"):
-        exposure(lineage, "zz" * 16, None, 5, 2)
+        training_exposure(lineage, "zz" * 16, None, 5, 2)
 
 
 @pytest.fixture
@@ -156,6 +156,6 @@ def test_the_demo_corpus_is_seen_as_a_replay_sees_it(demo: Lineage, demo_home: P
     seen = replay(loader, len(loader))
     kept = demo.query(f"SELECT DISTINCT doc_id FROM {demo.scan('spans')} ORDER BY doc_id LIMIT 40")
     for row in kept:
-        answer = exposure(demo, row["doc_id"].hex(), 99, len(loader), 16)
+        answer = training_exposure(demo, row["doc_id"].hex(), 99, len(loader), 16)
         found = [(r.step, r.position, r.tokens) for r in answer.seen]
         assert found == seen.get(row["doc_id"], [])

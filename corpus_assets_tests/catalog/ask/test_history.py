@@ -8,7 +8,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from catalog.ask.documents import find_host, find_text, find_url, history, resolve_doc_id
+from catalog.ask.documents import document_history, find_host, find_text, find_url, resolve_doc_id
 from catalog.errors import AmbiguousName, CatalogError, StoreFileError, UnknownName
 from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.formats.store import FileStore
@@ -22,7 +22,7 @@ def test_every_document_leads_to_its_tokens_and_back(corpus: Corpus, lineage: Li
     shards = {shard.full_name: shard for shard in corpus.registry.version_shards("v1")}
     for doc in corpus.kept():
         tokens = []
-        for span in history(lineage, doc.doc_id).shards:
+        for span in document_history(lineage, doc.doc_id).shards:
             data = corpus.store.read(shards[span.shard].bin_path)
             start = 4 * (span.sample * SEQ_LEN + span.offset)
             piece = memoryview(data)[start : start + 4 * span.length].cast("i")
@@ -33,7 +33,7 @@ def test_every_document_leads_to_its_tokens_and_back(corpus: Corpus, lineage: Li
 def test_a_dropped_document_has_its_reason_and_no_place(corpus: Corpus, lineage: Lineage) -> None:
     for doc in corpus.docs:
         if doc.reason in ("too_few_words", "empty_page", "near_duplicate"):
-            told = history(lineage, doc.doc_id)
+            told = document_history(lineage, doc.doc_id)
             assert told.kept is False
             assert told.shards == []
             decision = told.records[0]["decision"]
@@ -45,7 +45,7 @@ def test_a_capture_that_stands_twice_has_two_records_and_one_is_kept(
     corpus: Corpus, lineage: Lineage
 ) -> None:
     doc = next(doc for doc in corpus.docs if doc.reason == "same_capture")
-    records = history(lineage, doc.doc_id).records
+    records = document_history(lineage, doc.doc_id).records
     assert [record["decision"]["kept"] for record in records] == [True, False]
     assert [record["part"] for record in records] == [0, 1]
     assert records[0]["file"] == "part-0.warc.gz"
@@ -54,17 +54,17 @@ def test_a_capture_that_stands_twice_has_two_records_and_one_is_kept(
 def test_a_cluster_names_who_stands_for_it(corpus: Corpus, lineage: Lineage) -> None:
     removed = next(doc for doc in corpus.docs if doc.reason == "near_duplicate")
     keeper = next(d for d in corpus.kept() if d.cluster == removed.cluster)
-    cluster = history(lineage, removed.doc_id).cluster
+    cluster = document_history(lineage, removed.doc_id).cluster
     assert cluster.kept_doc_id == keeper.doc_id.hex()
     assert cluster.size == len(cluster.members) == 3
     assert cluster.members[0].doc_id == keeper.doc_id.hex()
     alone = next(doc for doc in corpus.kept() if doc.cluster is None)
-    assert history(lineage, alone.doc_id).cluster is None
+    assert document_history(lineage, alone.doc_id).cluster is None
 
 
 def test_scores_and_edit_counts_are_told(corpus: Corpus, lineage: Lineage) -> None:
     doc = next(doc for doc in corpus.kept() if doc.edits)
-    told = history(lineage, doc.doc_id)
+    told = document_history(lineage, doc.doc_id)
     assert told.final_text["scrubbed"] == {"email": 2}
     assert told.final_text["boilerplate_lines"] == 1
     assert told.final_text["edits"] == 3
@@ -211,7 +211,7 @@ def test_a_remote_store_gives_the_same_answers(
     corpus: Corpus, lineage: Lineage, remote: Lineage
 ) -> None:
     for doc in corpus.docs[:6]:
-        assert history(remote, doc.doc_id) == history(lineage, doc.doc_id)
+        assert document_history(remote, doc.doc_id) == document_history(lineage, doc.doc_id)
 
 
 def test_a_missing_lineage_file_points_to_verify(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -222,4 +222,4 @@ def test_a_missing_lineage_file_points_to_verify(tmp_path_factory: pytest.TempPa
         Lineage(own.registry, own.store, "v1") as tables,
         pytest.raises(StoreFileError, match="catalog verify v1"),
     ):
-        history(tables, own.docs[0].doc_id)
+        document_history(tables, own.docs[0].doc_id)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from catalog.ask.tokens import trace
+from catalog.ask.tokens import trace_token
 from catalog.errors import CatalogError, StoreFileError, UnknownName
 from catalog.lineage.lookups import spans_of
 from catalog.lineage.tables import Lineage
@@ -16,7 +16,7 @@ def test_every_token_of_a_shard_leads_to_its_text(corpus: Corpus, lineage: Linea
     padding = 0
     for sample in range(shard.samples):
         for token in range(SEQ_LEN):
-            answer = trace(lineage, shard.full_name, sample, token)
+            answer = trace_token(lineage, shard.full_name, sample, token)
             if answer.padding:
                 padding += 1
                 continue
@@ -47,7 +47,7 @@ def test_text_that_an_edit_wrote_leads_to_what_it_replaced(
     seen = set()
     for span in spans_of(lineage, [doc.doc_id])[doc.doc_id]:
         for token in range(span["offset"], span["offset"] + span["length"]):
-            answer = trace(lineage, span["shard"], span["sample"], token)
+            answer = trace_token(lineage, span["shard"], span["sample"], token)
             extracted, final = answer.extracted_text["text"], answer.final_text["text"]
             if "@" in extracted:
                 seen.add((extracted.strip(), "@" in final))
@@ -61,7 +61,9 @@ def test_the_end_of_document_token_stands_behind_the_last_character(
 ) -> None:
     doc = corpus.kept()[0]
     last = spans_of(lineage, [doc.doc_id])[doc.doc_id][-1]
-    answer = trace(lineage, last["shard"], last["sample"], last["offset"] + last["length"] - 1)
+    answer = trace_token(
+        lineage, last["shard"], last["sample"], last["offset"] + last["length"] - 1
+    )
     text = doc.final or doc.text or ""
     assert answer.ends_document
     assert answer.token_text == "<|end|>"
@@ -73,11 +75,11 @@ def test_the_end_of_document_token_stands_behind_the_last_character(
 def test_places_outside_the_shard_are_refused(lineage: Lineage) -> None:
     name = "WEB-2024-10/web/high/shard_00001"
     with pytest.raises(CatalogError, match="has samples 0 to"):
-        trace(lineage, name, 10_000, 0)
+        trace_token(lineage, name, 10_000, 0)
     with pytest.raises(CatalogError, match=f"has tokens 0 to {SEQ_LEN - 1}"):
-        trace(lineage, name, 0, SEQ_LEN)
+        trace_token(lineage, name, 0, SEQ_LEN)
     with pytest.raises(UnknownName):
-        trace(lineage, "shard_77777", 0, 0)
+        trace_token(lineage, "shard_77777", 0, 0)
 
 
 def test_a_tokenizer_that_was_exchanged_is_not_believed(own_corpus: Corpus) -> None:
@@ -87,4 +89,4 @@ def test_a_tokenizer_that_was_exchanged_is_not_believed(own_corpus: Corpus) -> N
         Lineage(own_corpus.registry, own_corpus.store, "v1") as tables,
         pytest.raises(StoreFileError, match="was changed"),
     ):
-        trace(tables, "WEB-2024-10/web/high/shard_00001", 0, 0)
+        trace_token(tables, "WEB-2024-10/web/high/shard_00001", 0, 0)

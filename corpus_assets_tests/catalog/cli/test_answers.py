@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from catalog.answers import JSON_ONLY, Rows, Shown, told
-from catalog.cli.answers import answers
+from catalog.cli.answering import answers
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import fsspec
 import pyarrow as pa
 import pytest
 
-from catalog.ask.documents import find_host, find_url, history, resolve_doc_id
-from catalog.ask.exposure import exposure
-from catalog.ask.tokens import trace
+from catalog.ask.documents import document_history, find_host, find_url, resolve_doc_id
+from catalog.ask.exposure import training_exposure
+from catalog.ask.tokens import trace_token
 from catalog.errors import LineageBroken, UnknownName
 from catalog.formats.ids import text_id
 from catalog.formats.key_files import DOCUMENT_IDS, TABLE_OF
@@ -123,7 +123,7 @@ def test_an_id_that_shares_its_first_half_with_another_is_not_taken_for_it(
     corpus: Corpus, both: tuple[Lineage, Lineage]
 ) -> None:
     other = corpus.docs[0].doc_id[:8] + bytes(8)
-    assert history(both[1], other).records == []
+    assert document_history(both[1], other).records == []
     with pytest.raises(UnknownName):
         resolve_doc_id(both[1], other.hex())
 
@@ -173,9 +173,9 @@ def test_texts_are_the_same(corpus: Corpus, both: tuple[Lineage, Lineage]) -> No
 def test_tokens_and_exposure_ask_for_no_scan(corpus: Corpus, both: tuple[Lineage, Lineage]) -> None:
     for shard in corpus.registry.version_shards("v1"):
         for sample in range(shard.samples):
-            assert trace(both[1], shard.full_name, sample, 11)
+            assert trace_token(both[1], shard.full_name, sample, 11)
     for doc in corpus.docs[:8]:
-        assert exposure(both[1], doc.doc_id.hex(), 5, 9, 3)
+        assert training_exposure(both[1], doc.doc_id.hex(), 5, 9, 3)
 
 
 def test_beginnings_of_ids_are_found_over_all_live_versions(
@@ -196,7 +196,7 @@ def test_a_remote_store_gives_the_same_answers(corpus: Corpus, tmp_path: Path) -
         Lineage(corpus.registry, corpus.store, "v1") as local,
     ):
         for doc in corpus.docs[:8]:
-            assert history(remote, doc.doc_id) == history(local, doc.doc_id)
+            assert document_history(remote, doc.doc_id) == document_history(local, doc.doc_id)
             assert find_url(remote, doc.url, 9) == find_url(local, doc.url, 9)
         assert find_host(remote, "example", 9) == find_host(local, "example", 9)
     memory.rm(bucket, recursive=True)

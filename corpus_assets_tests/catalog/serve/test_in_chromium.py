@@ -15,7 +15,7 @@ from catalog.db.registry import Registry
 from catalog.db.rows import GateRow
 from catalog.formats.store import FileStore
 from catalog.serve.app import LOOPBACK, make_app
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
 from corpus_assets_tests.catalog.serve.browser import TOKEN, served
@@ -85,7 +85,7 @@ def desk(small_build: Place, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     row = replace(registry.version(VERSION), name=CANDIDATE, released_at=None, documents=0)
     gate = GateRow(CANDIDATE, "audit", False, detail={"message": "9 words are split"})
     registry.publish_version(row, [], [], gates=[gate])
-    request(registry, store, url_target(ARTICLE), "the owner of the page asks")
+    request_takedown(registry, store, url_target(ARTICLE), "the owner of the page asks")
     app = make_app(registry, store, TOKEN, LOOPBACK, with_review=True)
     with chromium(folder, patience_s=30) as page, served(app) as browser:
         desk = Desk(page, browser.address, place, registry)

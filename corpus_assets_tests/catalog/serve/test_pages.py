@@ -21,7 +21,7 @@ import pytest
 
 from catalog import plugins
 from catalog.ask.raw import withheld
-from catalog.ask.versions import diff_documents, funnel
+from catalog.ask.versions import diff_documents, version_funnel
 from catalog.db.registry import Registry
 from catalog.db.rows import MetricRow, SuppressionRow
 from catalog.errors import TakedownRefused, UnknownName
@@ -33,7 +33,7 @@ from catalog.serve import differences
 from catalog.serve.app import LOOPBACK, make_app
 from catalog.serve.guard import MAX_FORM
 from catalog.serve.story import asked_of, kind_of, refuse_withheld, segments
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
 from corpus_assets.inspect.cost import Prices, version_cost
@@ -312,10 +312,10 @@ def test_a_document_shows_no_python(browser: Browser, small_build: Place) -> Non
 def test_the_funnel_that_was_counted_is_that_of_the_decisions(place: Place) -> None:
     home = Home.resolve(str(place.home))
     with Lineage(Registry(home.catalog_url), FileStore(home.store_url), VERSION) as lineage:
-        counted = funnel(lineage)
+        counted = version_funnel(lineage)
         older = dataclasses.replace(lineage.version, contents_sha256=None)
         lineage.version = older  # as of a release that published none
-        assert funnel(lineage) == counted
+        assert version_funnel(lineage) == counted
     assert [step["stage"] for step in counted if step["reasons"]][:2] == ["documents", "selection"]
     stored = place.store / "versions" / VERSION / "funnel.json"
     stored.chmod(0o600)
@@ -348,7 +348,7 @@ def test_takedowns_are_listed_with_what_was_done(place: Place) -> None:
     registry = Registry(Home.resolve(str(place.home)).catalog_url)
     store = FileStore(str(place.store))
     target = url_target("http://site-3.example.org/article")
-    number = request(registry, store, target, "owner of the page").request.id
+    number = request_takedown(registry, store, target, "owner of the page").request.id
     with serving(place) as browser:
         assert "1 takedown pending" in browser.get("/").text
         listed = browser.get("/takedowns")

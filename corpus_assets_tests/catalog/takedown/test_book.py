@@ -16,7 +16,13 @@ from catalog.errors import OrderBookError, StoreFileError, VersionExists
 from catalog.formats.order_book import Entry, entry_bytes, entry_path, parse_entry, parse_file
 from catalog.formats.store import FileStore
 from catalog.takedown import book
-from catalog.takedown.book import book_problems, deliver, expect_book, recorded, restore
+from catalog.takedown.book import (
+    book_problems,
+    deliver_book,
+    expect_book,
+    recorded_in_book,
+    restore_catalog,
+)
 from catalog.takedown.signing import Trust
 from corpus_assets_tests.catalog.db.test_registry import ready, version
 
@@ -45,10 +51,10 @@ def a_history(registry: Registry, store: FileStore) -> None:
     """Requests in every state, a shared order, a revoked version, two certificates."""
     ready(registry)
     registry.publish_version(version("v1"), [], [])
-    with recorded(registry, store):
+    with recorded_in_book(registry, store):
         shared = ("host", "example.com")
         registry.file_takedowns([page(1, 1, shared), page(2, 1, shared), page(3), page(4)])
-    with recorded(registry, store):
+    with recorded_in_book(registry, store):
         registry.refresh_takedowns([(1, page(1, 2, ("doc_id", "ab" * 16)))])
         registry.withdraw_takedown(3)
         registry.claim_takedowns([1, 2], "run", 60)
@@ -131,7 +137,7 @@ def test_a_lost_catalog_is_refused_and_restored_from_the_store(
         OrderBookError, match="7 entries, and the catalog knows 0.*takedown restore"
     ):
         expect_book(fresh, store)
-    told = restore(fresh, store)
+    told = restore_catalog(fresh, store)
     assert told.requests == {"pending": 1, "done": 2, "withdrawn": 1}
     assert rows(fresh) == before
     expect_book(fresh, store)
@@ -157,7 +163,7 @@ def test_an_older_catalog_is_refused_and_brought_up_to_the_book(
     )
     with pytest.raises(OrderBookError, match="7 entries, and the catalog knows 1"):
         expect_book(registry, store)
-    told = restore(registry, store)
+    told = restore_catalog(registry, store)
     assert told.versions_revoked == ["v1"]
     assert rows(registry) == before
     assert registry.version("v1").status == "revoked"
@@ -190,7 +196,7 @@ def test_rows_that_were_deleted_or_edited_are_refused_and_put_right(
         with pytest.raises(OrderBookError, match=told):
             expect_book(registry, store)
         assert book_problems(registry, store, Trust())
-        restore(registry, store)
+        restore_catalog(registry, store)
         assert rows(registry) == before, edit
         expect_book(registry, store)
 
@@ -221,7 +227,7 @@ def test_a_catalog_with_orders_and_no_book_at_all_is_refused(
     with pytest.raises(OrderBookError, match="disagree with the order book"):
         expect_book(registry, store)
     with pytest.raises(OrderBookError, match="nothing to restore"):
-        restore(registry, store)
+        restore_catalog(registry, store)
     assert registry.suppressions(), "nothing is thrown away"
 
 
@@ -256,7 +262,7 @@ def test_a_store_that_lost_entries_is_refused_and_gets_them_again(
     with pytest.raises(OrderBookError, match="takedown restore"):
         expect_book(registry, store)
     assert book_problems(registry, store, Trust())
-    restore(registry, store)
+    restore_catalog(registry, store)
     assert {path: store.read(path) for path in store.list("order_book")} == before
     expect_book(registry, store)
 
@@ -287,7 +293,7 @@ def test_the_store_of_another_corpus_is_refused(
     with pytest.raises(OrderBookError, match="belongs to another corpus"):
         expect_book(registry, elsewhere)
     with pytest.raises(OrderBookError, match="another one than the catalog's"):
-        restore(registry, elsewhere)
+        restore_catalog(registry, elsewhere)
 
 
 def test_a_kill_between_commit_and_store_leaves_what_the_next_command_writes(
@@ -298,7 +304,7 @@ def test_a_kill_between_commit_and_store_leaves_what_the_next_command_writes(
 
     with monkeypatch.context() as patch:
         patch.setattr(book, "deliver", die)
-        with pytest.raises(KeyboardInterrupt), recorded(registry, store):
+        with pytest.raises(KeyboardInterrupt), recorded_in_book(registry, store):
             registry.file_takedowns([page(1)])
     assert store.list("order_book") == []
     with monkeypatch.context() as patch:
@@ -321,7 +327,7 @@ def test_a_store_that_cannot_be_written_is_told_and_made_up_for(
         patch.setattr(FileStore, "create", refuse)
         with (
             pytest.raises(OrderBookError, match="the catalog has the change.*permission denied"),
-            recorded(registry, store),
+            recorded_in_book(registry, store),
         ):
             registry.file_takedowns([page(1)])
     assert [row.id for row in registry.takedowns()] == [1]
@@ -336,7 +342,7 @@ def test_writers_at_once_get_consecutive_numbers(registry: Registry, store: File
         try:
             own = Registry(registry.database.url)
             for number in range(first, first + 5):
-                with recorded(own, store):
+                with recorded_in_book(own, store):
                     own.file_takedowns([page(number)])
         except Exception as error:
             failures.append(error)
@@ -347,7 +353,7 @@ def test_writers_at_once_get_consecutive_numbers(registry: Registry, store: File
     for thread in threads:
         thread.join()
     assert failures == []
-    deliver(registry, store)
+    deliver_book(registry, store)
     assert len(store.list("order_book")) == 20
     assert book_problems(registry, store, Trust()) == []
     assert len(registry.suppressions()) == 20

@@ -13,7 +13,7 @@ from catalog.errors import CatalogError
 from catalog.formats.store import FileStore
 from catalog.takedown import import_file as takedown_import
 from catalog.takedown.import_file import ImportedRequests, import_takedowns
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import domain_target, url_target
 from corpus_assets_tests.catalog.corpus import Corpus
 
@@ -132,7 +132,7 @@ def test_lines_find_the_same_documents_as_single_requests(
     assert answer.filed == len(rows) < len(lines)
     for row in rows.values():
         target = (url_target if row.kind == "url" else domain_target)(row.given)
-        single = request(
+        single = request_takedown(
             own_corpus.registry, own_corpus.store, target, "x",
             near_duplicates=row.near_duplicates, dry_run=True,
         )  # fmt: skip
@@ -141,7 +141,7 @@ def test_lines_find_the_same_documents_as_single_requests(
         assert row.standing == single.standing
         held = own_corpus.registry.takedown_suppressions(row.id)
         assert {(s.kind, s.value) for s in held} == {tuple(o) for o in single.suppressions}
-    everything = request(
+    everything = request_takedown(
         own_corpus.registry, own_corpus.store, domain_target("example"), "x", dry_run=True
     )
     for count in ("documents", "shards", "samples", "tokens", "clusters"):

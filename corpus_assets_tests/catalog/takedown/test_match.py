@@ -14,7 +14,7 @@ from catalog.formats.ids import text_id
 from catalog.formats.urls import one_spelling, url_key
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.match import Matcher
-from catalog.takedown.requests import request
+from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import (
     Target,
     doc_id_target,
@@ -71,7 +71,9 @@ def targets(docs: list[Doc]) -> Iterator[Target]:
 
 
 def answer(corpus: Corpus, target: Target, near: bool) -> Any:
-    said = request(corpus.registry, corpus.store, target, "why", near_duplicates=near, dry_run=True)
+    said = request_takedown(
+        corpus.registry, corpus.store, target, "why", near_duplicates=near, dry_run=True
+    )
     return json.loads(json.dumps(plain(said)))
 
 
@@ -134,7 +136,7 @@ def test_a_prefix_covers_what_begins_so_in_any_spelling(tmp_path: Path) -> None:
     corpus = build(tmp_path, docs=[*docs, child])
     for prefix in ("http://a.example/o%27b", "http://a.example/o'b/"):
         target = url_prefix_target(prefix)
-        said = request(corpus.registry, corpus.store, target, "why", dry_run=True)
+        said = request_takedown(corpus.registry, corpus.store, target, "why", dry_run=True)
         listed = {one["doc_id"] for one in said.documents_listed}
         assert listed == {doc.doc_id.hex() for doc in (*docs[:2], child)}
         orders = Suppressions.from_rows(target.orders)

@@ -10,7 +10,7 @@ import pytest
 from catalog.formats.sketches import near_text_order
 from catalog.lineage.tables import LiveLineage
 from catalog.takedown.near_copies import find_near_copies
-from catalog.takedown.requests import Requested, look_again, request
+from catalog.takedown.requests import Requested, look_again, request_takedown
 from catalog.takedown.target import doc_id_target, url_target
 from corpus_assets.text import sketch
 from corpus_assets_tests.catalog.corpus import SNAPSHOTS, Corpus, Doc, build
@@ -53,7 +53,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 def ask(corpus: Corpus, name: str, **options: Any) -> Requested:
     target = url_target(f"http://{name}.example/")
-    return request(corpus.registry, corpus.store, target, "asked", near_duplicates=True, **options)
+    return request_takedown(
+        corpus.registry, corpus.store, target, "asked", near_duplicates=True, **options
+    )
 
 
 def names(corpus: Corpus, answer: Requested) -> set[str]:
@@ -120,7 +122,7 @@ def test_copies_published_after_the_request_are_found_by_the_sketch_it_holds(
     known = texts()
     first = build(tmp_path, "v1", [Doc(EARLY, 0, 0, "http://story.example/", known["story"])])
     target = doc_id_target(first.docs[0].doc_id.hex())
-    filed = request(first.registry, first.store, target, "asked", near_duplicates=True)
+    filed = request_takedown(first.registry, first.store, target, "asked", near_duplicates=True)
     docs = [Doc(LATE, 0, 1, "http://edited.example/", known["edited"])]
     later = build(tmp_path, "v2", docs, tokenizer=first.tokenizer)
     supersede(first.registry, "v1", "v2")

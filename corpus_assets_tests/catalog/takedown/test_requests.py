@@ -21,7 +21,7 @@ from catalog.lineage.tables import LiveLineage
 from catalog.takedown.impact import impact
 from catalog.takedown.match import Matcher
 from catalog.takedown.nearest import Nearest
-from catalog.takedown.requests import Requested, find_doc_id, look_again, request
+from catalog.takedown.requests import Requested, find_doc_id, look_again, request_takedown
 from catalog.takedown.target import (
     Target,
     doc_id_target,
@@ -38,7 +38,7 @@ EARLY, LATE = SNAPSHOTS
 
 
 def ask(corpus: Corpus, target: Target, **options: Any) -> Requested:
-    return request(corpus.registry, corpus.store, target, "asked for", **options)
+    return request_takedown(corpus.registry, corpus.store, target, "asked for", **options)
 
 
 def dry(corpus: Corpus, target: Target, **options: Any) -> Requested:
@@ -483,7 +483,9 @@ def test_a_catalog_without_versions_keeps_standing_orders(
         text_target("some text"),
         text_sha256_target("ab" * 32),
     ):
-        answer = request(registry, FileStore(tmp_path), target, "why", near_duplicates=True)
+        answer = request_takedown(
+            registry, FileStore(tmp_path), target, "why", near_duplicates=True
+        )
         assert (answer.outcome, answer.standing) == ("filed", True)
     assert len(registry.takedowns("pending")) == 6
     kinds = {row.kind for row in registry.suppressions()}
@@ -513,5 +515,5 @@ def test_notes_that_no_database_can_hold_are_refused(
     corpus: Corpus, options: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(TakedownRefused, match=said):
-        request(corpus.registry, corpus.store, url_target("http://a.example/"), **options)
+        request_takedown(corpus.registry, corpus.store, url_target("http://a.example/"), **options)
     assert corpus.registry.takedowns() == []

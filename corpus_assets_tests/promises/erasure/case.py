@@ -234,7 +234,9 @@ class Erasure:
         target = asked.target
         if asked.near:
             store = CatalogStore(self.home.store_url)
-            answer = takedown.request(self.registry, store, target, "asked", near_duplicates=True)
+            answer = takedown.request_takedown(
+                self.registry, store, target, "asked", near_duplicates=True
+            )
             return answer.request.id if answer.outcome == "filed" else None
         new = NewTakedown(
             target.kind,
