@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Annotated
 
 from catalog.answers import Shown
-from catalog.db.registry import Registry
-from catalog.db.rows import CopyRow
+from catalog.db import CopyRow, Registry
 from catalog.errors import CatalogError, VersionRevoked
 from catalog.formats.store import FileStore
 

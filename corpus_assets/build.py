@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from catalog.db.rows import MetricRow
+from catalog.db import MetricRow
 from catalog.errors import OrdersChanged
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.lock import check_inputs, check_models

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from catalog.db.registry import Registry
+from catalog.db import Registry
 from catalog.formats.places import located
 from catalog.formats.private_files import make_folder
-from catalog.takedown.book import expect_book
+from catalog.takedown import expect_book
 from corpus_assets.core.errors import RecipeError, StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.lock import Lock, check_recipe, import_calibrations, load_lock

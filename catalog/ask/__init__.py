@@ -1,12 +1,97 @@
 """Answers to questions about versions, documents and tokens, as plain values."""
 
+from typing import TYPE_CHECKING
+
+from catalog.doors import lazy_exports
+
+if TYPE_CHECKING:
+    from catalog.ask.benchmarks import BY_BENCHMARK, BY_ITEM, BenchmarkFound, benchmarks_found
+    from catalog.ask.documents import (
+        ClusterStory,
+        FoundRecords,
+        History,
+        cluster_story,
+        document_history,
+        fate,
+        find_host,
+        find_ids,
+        find_text,
+        find_url,
+        resolve_doc_id,
+    )
+    from catalog.ask.exposure import Exposure, training_exposure
+    from catalog.ask.raw import (
+        FetchedRecord,
+        fetch_original,
+        refuse_suppressed,
+        takedowns_covering,
+        withheld,
+    )
+    from catalog.ask.review import (
+        Judgements,
+        list_judgements,
+        new_judgement,
+        next_sample,
+        review_groups,
+        summarise_judgements,
+    )
+    from catalog.ask.sql import QueryAnswer, check_query, run_query
+    from catalog.ask.tokens import Padding, Traced, sample_tokens, trace_token
+    from catalog.ask.versions import (
+        Moved,
+        Resolved,
+        VersionDifference,
+        diff_documents,
+        diff_settings,
+        diff_versions,
+        resolve_version,
+        version_funnel,
+    )
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
+
 __all__ = [
-    "benchmarks",
-    "documents",
-    "exposure",
-    "raw",
-    "review",
-    "sql",
-    "tokens",
-    "versions",
+    "BY_BENCHMARK",
+    "BY_ITEM",
+    "BenchmarkFound",
+    "ClusterStory",
+    "Exposure",
+    "FetchedRecord",
+    "FoundRecords",
+    "History",
+    "Judgements",
+    "Moved",
+    "Padding",
+    "QueryAnswer",
+    "Resolved",
+    "Traced",
+    "VersionDifference",
+    "benchmarks_found",
+    "check_query",
+    "cluster_story",
+    "diff_documents",
+    "diff_settings",
+    "diff_versions",
+    "document_history",
+    "fate",
+    "fetch_original",
+    "find_host",
+    "find_ids",
+    "find_text",
+    "find_url",
+    "list_judgements",
+    "new_judgement",
+    "next_sample",
+    "refuse_suppressed",
+    "resolve_doc_id",
+    "resolve_version",
+    "review_groups",
+    "run_query",
+    "sample_tokens",
+    "summarise_judgements",
+    "takedowns_covering",
+    "trace_token",
+    "training_exposure",
+    "version_funnel",
+    "withheld",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from catalog.lineage.scans import LineageFiles
+from catalog.lineage import LineageFiles
 
 EXAMPLES = 5
 

@@ -12,9 +12,10 @@ from catalog.errors import AmbiguousName, CatalogError, UnknownName
 from catalog.figures import counted
 from catalog.formats.ids import text_id
 from catalog.formats.urls import host_key, spellings, url_key
-from catalog.lineage.duck import Row
-from catalog.lineage.lookups import (
+from catalog.lineage import (
     SHOWN,
+    Lineage,
+    Row,
     cluster_rows,
     doc_ids_between,
     doc_ids_of_text,
@@ -26,7 +27,6 @@ from catalog.lineage.lookups import (
     records_of,
     spans_of,
 )
-from catalog.lineage.tables import Lineage
 
 MIN_PREFIX = 4
 MEMBERS_SHOWN = 100

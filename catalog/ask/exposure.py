@@ -7,9 +7,8 @@ from catalog.answers import Shown
 from catalog.ask.documents import fate, resolve_doc_id
 from catalog.errors import StoreFileError, UnknownName
 from catalog.figures import counted
-from catalog.lineage.lookups import places_of, spans_of
-from catalog.lineage.tables import Lineage
-from catalog.takedown.target import ID_DIGITS, doc_id_target
+from catalog.lineage import Lineage, places_of, spans_of
+from catalog.takedown import ID_DIGITS, doc_id_target
 from corpus_loader import LoaderError
 from corpus_loader.order import Order, Sightings
 

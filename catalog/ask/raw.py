@@ -9,14 +9,12 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from catalog.db.rows import FileRow, SuppressionRow
+from catalog.db import FileRow, SuppressionRow
 from catalog.errors import SourceUnavailable, TakedownRefused, UnknownName
 from catalog.figures import counted
 from catalog.formats.sketches import MIN_AGREEING, NEAR_TEXT, agreeing, ordered_sketch
 from catalog.formats.urls import one_spelling
-from catalog.lineage.duck import Row
-from catalog.lineage.lookups import records_by_id, records_of
-from catalog.lineage.tables import Lineage
+from catalog.lineage import Lineage, Row, records_by_id, records_of
 from catalog.plugins import installed, load
 
 READER_GROUP = "catalog.source_records"

@@ -9,12 +9,10 @@ from typing import Annotated, ClassVar
 from catalog.answers import Shown
 from catalog.ask.raw import refuse_suppressed
 from catalog.ask.versions import version_funnel
-from catalog.db.judgements import summed
-from catalog.db.rows import JudgementRow, LineageRow
+from catalog.db import JudgementRow, LineageRow, summed
 from catalog.errors import CatalogError, TakedownRefused, UnknownName
 from catalog.formats.lineage_tables import DROPPING_STAGES
-from catalog.lineage.duck import Row
-from catalog.lineage.tables import Lineage
+from catalog.lineage import Lineage, Row
 
 KEPT = "kept"
 MOST_RECORDS = 500_000  # that a sample is drawn from, in whole files

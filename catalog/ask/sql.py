@@ -19,15 +19,11 @@ import duckdb
 import pyarrow as pa
 from sqlalchemy import BigInteger, Boolean, Double, Integer, Table, select
 
-from catalog.db.models import metadata
-from catalog.db.registry import Registry
+from catalog.db import Registry, metadata
 from catalog.errors import QueryRefused
 from catalog.figures import counted
 from catalog.formats.store import FileStore
-from catalog.lineage.duck import first_line
-from catalog.lineage.limits import QueryLimits
-from catalog.lineage.scans import mentions, named_tables, quoted
-from catalog.lineage.tables import Lineage
+from catalog.lineage import Lineage, QueryLimits, first_line, mentions, named_tables, quoted
 
 QUERY_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 TABLE_FUNCTIONS = {

@@ -7,12 +7,11 @@ from typing import Any, Literal
 import numpy as np
 
 from catalog.ask.documents import cluster
-from catalog.db.rows import ShardRow
+from catalog.db import ShardRow
 from catalog.errors import CatalogError, LineageBroken
 from catalog.figures import counted
 from catalog.formats.token_text import TokenBytes, char_range, context, extracted_range
-from catalog.lineage.lookups import SPAN, records_of, spans_of
-from catalog.lineage.tables import Lineage
+from catalog.lineage import SPAN, Lineage, records_of, spans_of
 from corpus_loader.index import numpy_type
 
 ORIGIN = (

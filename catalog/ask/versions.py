@@ -8,13 +8,21 @@ from typing import Annotated, Any, ClassVar
 import yaml
 
 from catalog.answers import Shown
-from catalog.db.published import FUNNEL, FUNNEL_FORMAT, load_counts, load_manifest
-from catalog.db.registry import Registry
-from catalog.db.rows import GateRow, LineageRow, ShardRow, VersionRow
+from catalog.db import (
+    FUNNEL,
+    FUNNEL_FORMAT,
+    GateRow,
+    LineageRow,
+    Registry,
+    ShardRow,
+    VersionRow,
+    load_counts,
+    load_manifest,
+)
 from catalog.formats.canonical import changed_keys
 from catalog.formats.lineage_tables import DROPPING_STAGES
 from catalog.formats.store import FileStore
-from catalog.lineage.tables import Lineage, deletion, require_present
+from catalog.lineage import Lineage, deletion, require_present
 
 
 @dataclass(frozen=True)

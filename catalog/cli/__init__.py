@@ -1,5 +1,24 @@
 """The `catalog` command."""
 
+from typing import TYPE_CHECKING
+
+from catalog.doors import lazy_exports
+
+if TYPE_CHECKING:
+    from catalog.cli.answering import answers
+    from catalog.cli.process import STOPPED, command_process, explained
+    from catalog.cli.terminal import (
+        bar,
+        print_fields,
+        print_json,
+        print_line,
+        print_table,
+        printable,
+        progress_line,
+    )
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
+
 
 def main() -> None:
     """Run the command; what it needs is imported when it is called."""
@@ -9,9 +28,16 @@ def main() -> None:
 
 
 __all__ = [
+    "STOPPED",
     "answers",
-    "commands",
+    "bar",
+    "command_process",
+    "explained",
     "main",
-    "process",
-    "terminal",
+    "print_fields",
+    "print_json",
+    "print_line",
+    "print_table",
+    "printable",
+    "progress_line",
 ]

@@ -14,19 +14,25 @@ from catalog.cli.options import OneLineErrors, Place, placed, version_option
 from catalog.cli.serve import serve
 from catalog.cli.takedown import takedown
 from catalog.cli.terminal import progress_line
-from catalog.db.rows import VersionRow
+from catalog.db import VersionRow
 from catalog.errors import CatalogError
 
 if TYPE_CHECKING:
-    from catalog.ask.documents import ClusterStory, FoundRecords, History
-    from catalog.ask.exposure import Exposure
-    from catalog.ask.raw import FetchedRecord
-    from catalog.ask.review import Judgements
-    from catalog.ask.sql import QueryAnswer
-    from catalog.ask.tokens import Padding, Traced
-    from catalog.ask.versions import Resolved, VersionDifference
+    from catalog.ask import (
+        ClusterStory,
+        Exposure,
+        FetchedRecord,
+        FoundRecords,
+        History,
+        Judgements,
+        Padding,
+        QueryAnswer,
+        Resolved,
+        Traced,
+        VersionDifference,
+    )
     from catalog.copies import CopyState
-    from catalog.verify.version import Verified
+    from catalog.verify import Verified
 
 
 @click.group(cls=OneLineErrors, invoke_without_command=True)
@@ -86,7 +92,7 @@ def resolve(place: Place, version: str) -> "Resolved":
     Recipe, lock, manifest, inputs, groups, shards and gates. VERSION is a name, or `latest`: the
     newest released version or, if there is none, the newest candidate.
     """
-    from catalog.ask.versions import resolve_version
+    from catalog.ask import resolve_version
 
     return resolve_version(place.registry, place.store, place.asked(version))
 
@@ -112,7 +118,7 @@ def release(place: Place, version: str, override: str | None, by: str) -> Releas
     Once a version is released, `latest` and commands without a version name refer to released
     versions. The catalog records who released it, when and why.
     """
-    from catalog.takedown.book import expect_book
+    from catalog.takedown import expect_book
 
     expect_book(place.registry, place.store)
     reason = "its gates passed" if override is None else f"override: {override}"
@@ -146,7 +152,7 @@ def judgements(place: Place, version: str | None, listed: bool) -> "Judgements":
 
     By reason, with 95% intervals. Reviewers record them in `catalog serve --review`.
     """
-    from catalog.ask.review import list_judgements as all_judgements
+    from catalog.ask import list_judgements as all_judgements
 
     with place.lineage(version) as tables:
         return all_judgements(tables, listed)
@@ -163,7 +169,7 @@ def lineage(place: Place, doc_id: str, version: str | None) -> "History":
     Source, outcome, duplicate cluster, signals, edits and shards. DOC_ID is a document id in hex or
     an unambiguous prefix of it.
     """
-    from catalog.ask.documents import document_history, resolve_doc_id
+    from catalog.ask import document_history, resolve_doc_id
 
     with place.lineage(version) as tables:
         return document_history(tables, resolve_doc_id(tables, doc_id))
@@ -180,7 +186,7 @@ def cluster(place: Place, doc_id: str, limit: int, version: str | None) -> "Clus
 
     How similar its members are, which one is kept, and why.
     """
-    from catalog.ask.documents import cluster_story, resolve_doc_id
+    from catalog.ask import cluster_story, resolve_doc_id
 
     with place.lineage(version) as tables:
         return cluster_story(tables, resolve_doc_id(tables, doc_id), limit)
@@ -209,8 +215,7 @@ def raw(
     Writes a WARC record, a JSON line, a Parquet row as JSON, or a file. --json prints where it came
     from, and the record in base64 unless --out is given.
     """
-    from catalog.ask.documents import resolve_doc_id
-    from catalog.ask.raw import fetch_original
+    from catalog.ask import fetch_original, resolve_doc_id
     from catalog.copies import writing
 
     with place.lineage(version) as tables:
@@ -251,7 +256,7 @@ def find(
 
     Shows what happened to each.
     """
-    from catalog.ask.documents import find_host, find_text, find_url
+    from catalog.ask import find_host, find_text, find_url
 
     if sum(given is not None for given in (url, host, text, text_file)) != 1:
         raise click.UsageError("give exactly one of --url, --host, --text, --text-file")
@@ -281,7 +286,7 @@ def trace(place: Place, version: str, shard: str, sample: int, token: int) -> "T
     SHARD is GROUP/shard_00000, or the bare name if it is unique. SAMPLE and TOKEN
     count from 0.
     """
-    from catalog.ask.tokens import trace_token
+    from catalog.ask import trace_token
 
     with place.lineage(version) as tables:
         return trace_token(tables, shard, sample, token)
@@ -308,7 +313,7 @@ def exposure(
     A run is a version, a seed, a number of steps and a global batch. The steps are computed from
     the order's formula, for all ranks together, without replaying the run. Steps count from 0.
     """
-    from catalog.ask.exposure import training_exposure as seen
+    from catalog.ask import training_exposure as seen
 
     with place.lineage(version) as tables:
         return seen(tables, doc_id, seed, steps, global_batch)
@@ -324,7 +329,7 @@ def diff(place: Place, before: str, after: str) -> "VersionDifference":
 
     Settings, shards, documents and tokens.
     """
-    from catalog.ask.versions import diff_versions as compare
+    from catalog.ask import diff_versions as compare
 
     return compare(place.registry, place.store, place.asked(before), place.asked(after))
 
@@ -339,7 +344,7 @@ def verify(place: Place, version: str, jobs: int) -> "Verified":
 
     Exits with 1 and lists the problems if anything differs from what was recorded.
     """
-    from catalog.verify.version import verify as check
+    from catalog.verify import verify as check
 
     with progress_line("checking") as tell:
         return check(

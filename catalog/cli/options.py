@@ -13,14 +13,13 @@ from sqlalchemy import URL
 
 from catalog.answers import BROKEN_EXIT
 from catalog.cli.process import STOPPED, command_process, explained
-from catalog.db.registry import Registry
-from catalog.db.rows import LATEST
+from catalog.db import LATEST, Registry
 from catalog.errors import CatalogError
 from catalog.formats.store import FileStore
 from catalog.stopping import stoppable
 
 if TYPE_CHECKING:
-    from catalog.lineage.tables import Lineage
+    from catalog.lineage import Lineage
 
 ERROR_EXIT = 2
 
@@ -101,7 +100,7 @@ class Place:
 
     def lineage(self, version: str | None) -> "Lineage":
         """Open the lineage of the version that a question is about."""
-        from catalog.lineage.tables import Lineage
+        from catalog.lineage import Lineage
 
         return Lineage(self.registry, self.store, self.asked(version))
 

@@ -54,7 +54,7 @@ def serve(
     """
     import uvicorn
 
-    from catalog.serve.app import LOOPBACK, make_app
+    from catalog.serve import LOOPBACK, make_app
 
     token = _token(token_file)
     if token is None and not _is_loopback(host):

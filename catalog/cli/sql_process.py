@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import URL
 
 from catalog.cli.terminal import plain
-from catalog.db.processes import process_name
+from catalog.db import process_name
 from catalog.errors import CatalogError, QueryRefused
-from catalog.lineage.limits import SPILL, QueryLimits
+from catalog.lineage import SPILL, QueryLimits
 
 if TYPE_CHECKING:
-    from catalog.ask.sql import QueryAnswer
+    from catalog.ask import QueryAnswer
 
 COMMAND = (sys.executable, "-m", "catalog.cli.sql_process")
 OUT_OF_MEMORY = 3
@@ -37,7 +37,7 @@ FATAL = (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV)
 def ask(url: URL, store_url: str, version: str | None, sql: str, limit: int) -> "QueryAnswer":
     """Return what `run_query` does, its values as JSON has them, within the limits of the
     environment."""
-    from catalog.ask.sql import QueryAnswer
+    from catalog.ask import QueryAnswer
 
     limits = QueryLimits.of_environment()
     question = {
@@ -79,8 +79,8 @@ def ask(url: URL, store_url: str, version: str | None, sql: str, limit: int) -> 
 
 def main() -> None:
     """Answer the question on the input."""
-    from catalog.ask.sql import run_query
-    from catalog.db.registry import Registry
+    from catalog.ask import run_query
+    from catalog.db import Registry
     from catalog.formats.store import FileStore
 
     try:

@@ -13,16 +13,22 @@ from catalog.cli import takedown_views as views
 from catalog.cli.answering import answers
 from catalog.cli.options import Place, placed
 from catalog.cli.terminal import printable
-from catalog.db.rows import TAKEDOWN_STATES, TakedownRow
+from catalog.db import TAKEDOWN_STATES, TakedownRow
 from catalog.errors import CatalogError, TakedownTooWide
 from catalog.figures import counted
 
 if TYPE_CHECKING:
-    from catalog.takedown.book import Restored
-    from catalog.takedown.certificates import CheckedCopy, CheckedProof
-    from catalog.takedown.import_file import ImportedRequests
-    from catalog.takedown.requests import Ran, Requested, ShownTakedown, Withdrawn
-    from catalog.takedown.signing import Key
+    from catalog.takedown import (
+        CheckedCopy,
+        CheckedProof,
+        ImportedRequests,
+        Key,
+        Ran,
+        Requested,
+        Restored,
+        ShownTakedown,
+        Withdrawn,
+    )
 
 
 @click.group()
@@ -65,7 +71,7 @@ def request(
     request twice is a no-op. A very large request, or a domain with many owners (co.uk), needs
     --yes or, at a terminal, a confirmation.
     """
-    from catalog.takedown.requests import request_takedown as file_request
+    from catalog.takedown import request_takedown as file_request
 
     target = _target(place, near_duplicates, **asked)
 
@@ -101,9 +107,9 @@ def _target(
     text_file: IO[bytes] | None,
     text_sha256: str | None,
 ) -> Any:
-    from catalog.takedown.requests import find_doc_id
-    from catalog.takedown.target import (
+    from catalog.takedown import (
         domain_target,
+        find_doc_id,
         text_sha256_target,
         text_target,
         url_prefix_target,
@@ -149,7 +155,7 @@ def import_(place: Place, file: Path, reason: str, dry_run: bool) -> "ImportedRe
     reason, requester, reference, near_duplicates. Bad lines are reported and skipped; exits with
     1 if there were any.
     """
-    from catalog.takedown.import_file import import_takedowns
+    from catalog.takedown import import_takedowns
 
     return import_takedowns(place.registry, place.store, file, reason=reason, dry_run=dry_run)
 
@@ -183,8 +189,8 @@ def show(place: Place, request_id: int) -> "ShownTakedown":
 
     And what keeps it open.
     """
-    from catalog.takedown.certificates import open_files
-    from catalog.takedown.requests import show_takedown as show_request
+    from catalog.takedown import open_files
+    from catalog.takedown import show_takedown as show_request
 
     found = show_request(place.registry, request_id)
     return replace(found, open_files=open_files(place.registry, place.store, request_id))
@@ -199,7 +205,7 @@ def withdraw(place: Place, request_id: int) -> "Withdrawn":
 
     Its suppressions end, except those of other requests.
     """
-    from catalog.takedown.requests import withdraw_takedown as withdraw_request
+    from catalog.takedown import withdraw_takedown as withdraw_request
 
     return withdraw_request(place.registry, place.store, request_id)
 
@@ -222,8 +228,7 @@ def verify(place: Place, what: str, public_keys: tuple[Path, ...]) -> "CheckedPr
     certificate (.json), and its page if it is next to it, are checked against the public key;
     neither catalog nor store is needed.
     """
-    from catalog.takedown.certificates import verify_copy, verify_takedown
-    from catalog.takedown.signing import Trust, load_public_key
+    from catalog.takedown import Trust, load_public_key, verify_copy, verify_takedown
 
     if what.isascii() and what.isdigit():
         trust = Trust.given(public_keys)
@@ -242,7 +247,7 @@ def restore(place: Place) -> "Restored":
     of the store's order book, and versions that takedowns revoked are revoked again. Missing
     entries are rewritten to the store, and deleted or edited rows restored.
     """
-    from catalog.takedown.book import restore_catalog as restore_book
+    from catalog.takedown import restore_catalog as restore_book
 
     place.unchecked.upgrade()
     return restore_book(place.registry, place.store)
@@ -263,7 +268,7 @@ def keygen(place: Place, out: Path | None) -> "Key":
     record next to it must be outside home and store, and unreadable to anyone who can write to the
     catalog or the store.
     """
-    from catalog.takedown.signing import Key, key_path, make_key
+    from catalog.takedown import Key, key_path, make_key
 
     path = out or key_path()
     return Key.of(path, make_key(path, [place.home, *place.local_store]))
@@ -281,7 +286,7 @@ def run(home: str | None, **options: str | int | None) -> "Ran":
     The work is done by the installed runner (part of corpus-assets), which finds catalog and
     store by --home and the CORPUS_* variables.
     """
-    from catalog.takedown.requests import run_takedowns as run_pending
+    from catalog.takedown import run_takedowns as run_pending
 
     given = {name: value for name, value in options.items() if value is not None}
     return run_pending(home, **given)

@@ -9,8 +9,7 @@ from catalog.figures import counted
 from catalog.formats.sketches import NEAR_TEXT
 
 if TYPE_CHECKING:
-    from catalog.takedown.certificates import CheckedCopy, CheckedProof
-    from catalog.takedown.requests import Ran, Requested
+    from catalog.takedown import CheckedCopy, CheckedProof, Ran, Requested
 
 HOSTS_SHOWN = 20
 ROLE_WORDS = {
@@ -26,7 +25,7 @@ def show_nothing(answer: "Ran") -> None:
 
 def show_request(answer: "Requested") -> None:
     """`catalog takedown request`"""
-    from catalog.takedown.requests import state_of
+    from catalog.takedown import state_of
 
     row = answer.request
     if row is None:
@@ -109,7 +108,7 @@ def _near_copies(answer: "Requested") -> list[str]:
 
 
 def _show_impact(answer: "Requested") -> None:
-    from catalog.takedown.impact import EFFECTS
+    from catalog.takedown import EFFECTS
 
     roles = answer.documents_by_role
     parts = [f"{roles[role]} {words}" for role, words in ROLE_WORDS.items() if roles.get(role)]
@@ -138,7 +137,7 @@ def _show_impact(answer: "Requested") -> None:
 
 def show_verified(answer: "CheckedProof | CheckedCopy") -> None:
     """`catalog takedown verify`"""
-    from catalog.takedown.certificates import CheckedCopy
+    from catalog.takedown import CheckedCopy
 
     if isinstance(answer, CheckedCopy):
         _show_copy(answer)

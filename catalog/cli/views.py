@@ -10,11 +10,7 @@ from catalog.cli.terminal import print_fields, print_line, print_table, printabl
 from catalog.figures import counted
 
 if TYPE_CHECKING:
-    from catalog.ask.documents import History
-    from catalog.ask.raw import FetchedRecord
-    from catalog.ask.sql import QueryAnswer
-    from catalog.ask.tokens import Padding, Traced
-    from catalog.ask.versions import VersionDifference
+    from catalog.ask import FetchedRecord, History, Padding, QueryAnswer, Traced, VersionDifference
 
 
 def show_query(answer: "QueryAnswer") -> None:
@@ -30,7 +26,7 @@ def write_record(answer: "FetchedRecord") -> None:
 
 def show_history(answer: "History") -> None:
     """`catalog lineage`"""
-    from catalog.ask.documents import fate
+    from catalog.ask import fate
 
     print_fields([("document", answer.doc_id), ("version", answer.version)])
     for record in answer.records:

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import duckdb
 
-from catalog.db.processes import process_name
+from catalog.db import process_name
 from catalog.errors import LineageBroken, StoreFileError
 from catalog.formats.store import FileStore
 from catalog.lineage.limits import SPILL, QueryLimits

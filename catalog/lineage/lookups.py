@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.db.rows import LineageRow
+from catalog.db import LineageRow
 from catalog.formats.key_files import (
     CLUSTER_IDS,
     DOCUMENT_IDS,

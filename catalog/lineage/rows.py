@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from catalog.db.rows import KeyRow, LineageRow
+from catalog.db import KeyRow, LineageRow
 from catalog.errors import LineageBroken, StoreFileError
 from catalog.figures import counted
 from catalog.formats.key_files import (

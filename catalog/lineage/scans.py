@@ -11,7 +11,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from catalog.db.rows import LineageRow
+from catalog.db import LineageRow
 from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.formats.store import FileStore
 from catalog.lineage.duck import DuckTables, Row

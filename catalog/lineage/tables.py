@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from catalog.db.registry import Registry
-from catalog.db.rows import LineageRow, ShardRow, VersionRow
+from catalog.db import LineageRow, Registry, ShardRow, VersionRow
 from catalog.errors import VersionDeleted
 from catalog.formats.lineage_tables import LINEAGE_TABLES
 from catalog.formats.store import FileStore
@@ -87,7 +86,7 @@ class Lineage(LineageFiles):
     @cached_property
     def manifest(self) -> "Manifest":
         """The version's manifest."""
-        from catalog.db.published import load_manifest
+        from catalog.db import load_manifest
 
         return load_manifest(self.store, self.version)
 

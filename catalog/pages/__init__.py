@@ -4,18 +4,8 @@ A page is a template and a function that makes plain values for it. Templates st
 that makes their values; macros, base page and stylesheet are here.
 """
 
-__all__ = [
-    "Percent",
-    "Section",
-    "charts",
-    "environment",
-    "put_first",
-    "put_header",
-    "render",
-    "stylesheet",
-]
-
 from catalog.pages import charts
+from catalog.pages.charts import Mark, Pair
 from catalog.pages.rendering import (
     Section,
     environment,
@@ -25,3 +15,16 @@ from catalog.pages.rendering import (
     stylesheet,
 )
 from catalog.pages.values import Percent
+
+__all__ = [
+    "Mark",
+    "Pair",
+    "Percent",
+    "Section",
+    "charts",
+    "environment",
+    "put_first",
+    "put_header",
+    "render",
+    "stylesheet",
+]

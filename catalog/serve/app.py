@@ -25,24 +25,30 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from catalog.answers import values_of
-from catalog.ask.documents import document_history, resolve_doc_id
-from catalog.ask.exposure import training_exposure
-from catalog.ask.review import new_judgement, next_sample, review_groups, summarise_judgements
-from catalog.ask.versions import diff_settings, resolve_version, version_funnel
-from catalog.db.registry import Registry
-from catalog.db.rows import VersionRow
+from catalog.ask import (
+    diff_settings,
+    document_history,
+    new_judgement,
+    next_sample,
+    resolve_doc_id,
+    resolve_version,
+    review_groups,
+    summarise_judgements,
+    training_exposure,
+    version_funnel,
+)
+from catalog.db import Registry, VersionRow
 from catalog.errors import CatalogError, TakedownRefused, UnknownName, VersionDeleted
 from catalog.formats.store import FileStore
 from catalog.formats.urls import address_of
-from catalog.lineage.limits import QueryLimits
-from catalog.lineage.tables import Lineage, require_present
+from catalog.lineage import Lineage, QueryLimits, require_present
 from catalog.pages import environment, put_header, stylesheet
 from catalog.plugins import installed, load
 from catalog.serve import story
 from catalog.serve.differences import Differences
 from catalog.serve.guard import STYLESHEET, Form, Guard, is_foreign
 from catalog.serve.thresholds import what_if
-from catalog.takedown.requests import show_takedown as show_takedown
+from catalog.takedown import show_takedown as show_takedown
 
 OPEN_VERSIONS = 4
 SHOWN = 50

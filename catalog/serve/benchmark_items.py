@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from catalog.errors import CatalogError
 from catalog.formats.store import FileStore
-from catalog.lineage.tables import Lineage
+from catalog.lineage import Lineage
 
 EVAL_INDEX = "eval_index"
 

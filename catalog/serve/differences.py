@@ -12,12 +12,10 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import duckdb
 
-from catalog.ask.versions import Moved, diff_documents
-from catalog.db.registry import Registry
-from catalog.db.rows import VersionRow
+from catalog.ask import Moved, diff_documents
+from catalog.db import Registry, VersionRow
 from catalog.formats.store import FileStore
-from catalog.lineage.limits import QueryLimits
-from catalog.lineage.tables import Lineage
+from catalog.lineage import Lineage, QueryLimits
 
 WAIT_S = 0.5  # a page waits so long for an answer
 KEPT = 64

@@ -11,15 +11,25 @@ from typing import Any
 import yaml
 
 from catalog.answers import values_of
-from catalog.ask.documents import FoundRecords, History, find_host, find_ids, find_text, find_url
-from catalog.ask.exposure import Exposure
-from catalog.ask.raw import refuse_suppressed, takedowns_covering, withheld
-from catalog.ask.tokens import Padding, Traced, sample_tokens, trace_token
+from catalog.ask import (
+    Exposure,
+    FoundRecords,
+    History,
+    Padding,
+    Traced,
+    find_host,
+    find_ids,
+    find_text,
+    find_url,
+    refuse_suppressed,
+    sample_tokens,
+    takedowns_covering,
+    trace_token,
+    withheld,
+)
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.figures import written
-from catalog.lineage.duck import Row
-from catalog.lineage.lookups import records_of
-from catalog.lineage.tables import Lineage
+from catalog.lineage import Lineage, Row, records_of
 from catalog.serve.benchmark_items import item_texts
 
 MAX_CHARS = 200_000  # of a text on a page

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from catalog.db.published import THRESHOLDS, THRESHOLDS_FORMAT, load_counts
-from catalog.db.rows import VersionRow
+from catalog.db import THRESHOLDS, THRESHOLDS_FORMAT, VersionRow, load_counts
 from catalog.errors import CatalogError
 from catalog.formats.store import FileStore
 

@@ -22,9 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Protocol
 
 from catalog.answers import Shown
-from catalog.db.order_book import OrderBookState, Standing, checked_entries
-from catalog.db.registry import Registry
-from catalog.db.rows import OrderBookRow
+from catalog.db import OrderBookRow, OrderBookState, Registry, Standing, checked_entries
 from catalog.errors import CatalogError, OrderBookError
 from catalog.figures import counted
 from catalog.formats.order_book import (

@@ -38,14 +38,13 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from catalog.db.registry import Registry
-from catalog.db.rows import CertificateRow
+from catalog.db import CertificateRow, Registry
 from catalog.errors import StoreFileError, UnknownName
 from catalog.figures import counted
 from catalog.formats.canonical import strict_json
 from catalog.formats.order_book import SIGNATURE
 from catalog.formats.store import FileStore
-from catalog.lineage.tables import Lineage
+from catalog.lineage import Lineage
 from catalog.plugins import installed, load
 from catalog.takedown.book import book_problems
 from catalog.takedown.left import DocumentLeft, documents_left

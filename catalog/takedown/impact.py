@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from catalog.answers import Shown
-from catalog.db.rows import VersionRow
-from catalog.lineage.tables import LiveLineage
+from catalog.db import VersionRow
+from catalog.lineage import LiveLineage
 
 CLUSTERS_SHOWN = 100
 SHARDS_SHOWN = 1000

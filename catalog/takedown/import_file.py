@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import IO, Annotated, Any, ClassVar
 
 from catalog.answers import BROKEN_EXIT, Shown, values_of
-from catalog.db.registry import Registry
-from catalog.db.rows import TAKEDOWN_KINDS, NewTakedown
-from catalog.db.takedowns import ALREADY_THERE, FILED, REOPENED, key_of
+from catalog.db import ALREADY_THERE, FILED, REOPENED, TAKEDOWN_KINDS, NewTakedown, Registry, key_of
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.formats.store import FileStore
-from catalog.lineage.tables import LiveLineage
+from catalog.lineage import LiveLineage
 from catalog.takedown.book import deliver_book, recorded_in_book
 from catalog.takedown.impact import Impact, impact
 from catalog.takedown.match import Matcher

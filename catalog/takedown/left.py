@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from catalog.db.registry import Registry
+from catalog.db import Registry
 from catalog.formats.store import FileStore
-from catalog.lineage.tables import Lineage
+from catalog.lineage import Lineage
 
 HOLDING = ("documents", "final_text", "spans")
 """Tables whose rows stand for text; ledgers keep a bare row of what was suppressed."""

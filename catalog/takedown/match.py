@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.db.rows import LineageRow, NewTakedown
+from catalog.db import LineageRow, NewTakedown
 from catalog.formats.key_files import (
     CLUSTER_IDS,
     DOCUMENT_IDS,
@@ -38,9 +38,7 @@ from catalog.formats.urls import (
     one_spelling,
     spellings,
 )
-from catalog.lineage.lookups import Found
-from catalog.lineage.rows import Keys, Rows, domain_ranges, prefix_ranges
-from catalog.lineage.tables import LiveLineage
+from catalog.lineage import Found, Keys, LiveLineage, Rows, domain_ranges, prefix_ranges
 from catalog.takedown.near_copies import find_near_copies
 from catalog.takedown.target import ADDRESS_ORDERS, Target, is_shared_suffix
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from catalog.errors import TakedownRefused
 from catalog.formats.sketches import BANDS, MIN_AGREEING, PLACES, ROWS_PER_BAND, ordered_sketch
-from catalog.lineage.tables import LiveLineage
+from catalog.lineage import LiveLineage
 from catalog.plugins import installed, load
 
 BAND_BYTES = 2 * ROWS_PER_BAND

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from catalog.answers import Shown
 from catalog.formats.urls import one_spelling
-from catalog.lineage.tables import LiveLineage
+from catalog.lineage import LiveLineage
 from catalog.takedown.match import HOST_OF_KEY, focus_on_targets
 from catalog.takedown.target import Target
 

@@ -6,14 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar
 
 from catalog.answers import Shown, values_of
-from catalog.db.registry import Registry
-from catalog.db.rows import ActionRow, CertificateRow, NewTakedown, TakedownRow
-from catalog.db.takedowns import key_of
+from catalog.db import ActionRow, CertificateRow, NewTakedown, Registry, TakedownRow, key_of
 from catalog.errors import AmbiguousName, TakedownRefused, TakedownTooWide, UnknownName
 from catalog.figures import counted
 from catalog.formats.sketches import NEAR_TEXT
 from catalog.formats.store import FileStore
-from catalog.lineage.tables import MIN_PREFIX, LiveLineage
+from catalog.lineage import MIN_PREFIX, LiveLineage
 from catalog.plugins import installed, load
 from catalog.takedown.book import recorded_in_book
 from catalog.takedown.impact import Impact, impact, touched_places

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from catalog.answers import Shown
-from catalog.db.rows import OrderBookRow
+from catalog.db import OrderBookRow
 from catalog.errors import CatalogError
 from catalog.formats.order_book import SIGNATURE
 

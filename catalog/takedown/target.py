@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from catalog.db.rows import TAKEDOWN_KINDS
+from catalog.db import TAKEDOWN_KINDS
 from catalog.errors import TakedownRefused
 from catalog.formats.ids import text_id
 from catalog.formats.sketches import NEAR_TEXT

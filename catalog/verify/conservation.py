@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from catalog.figures import counted
-from catalog.lineage.tables import Lineage
+from catalog.lineage import Lineage
 
 EXAMPLES = 3
 

@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.db.rows import KeyRow, LineageRow
+from catalog.db import KeyRow, LineageRow
 from catalog.errors import StoreFileError
 from catalog.figures import counted
 from catalog.formats.key_files import COLUMNS, HOSTS, TABLE_OF, Unit, keys_of, surt_hosts
 from catalog.formats.store import FileStore
-from catalog.lineage.rows import KeyFile
+from catalog.lineage import KeyFile
 
 
 def check_keys(

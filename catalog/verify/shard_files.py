@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from catalog.db.rows import ShardRow
+from catalog.db import ShardRow
 from catalog.errors import StoreFileError
 from catalog.figures import counted
 from catalog.formats.store import FileStore

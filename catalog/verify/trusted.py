@@ -11,9 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from catalog.db.published import altered_rows, contents_path, inconsistent_artifacts, parse_contents
-from catalog.db.registry import Registry
-from catalog.db.rows import ArtifactRow, KeyRow, LineageRow, VersionRow
+from catalog.db import (
+    ArtifactRow,
+    KeyRow,
+    LineageRow,
+    Registry,
+    VersionRow,
+    altered_rows,
+    contents_path,
+    inconsistent_artifacts,
+    parse_contents,
+)
 from catalog.errors import StoreFileError, UnknownName
 from catalog.formats.canonical import digest, unseal
 from catalog.formats.store import FileStore

@@ -14,16 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.answers import Shown
-from catalog.db.published import load_manifest
-from catalog.db.registry import Registry
-from catalog.db.rows import KeyRow, LineageRow, ShardRow, VersionRow
+from catalog.db import KeyRow, LineageRow, Registry, ShardRow, VersionRow, load_manifest
 from catalog.errors import CatalogError, StoreFileError
 from catalog.figures import counted
 from catalog.formats.order_book import FOLDER
 from catalog.formats.store import FileStore
-from catalog.lineage.tables import Lineage, require_present
-from catalog.takedown.book import book_problems
-from catalog.takedown.signing import Trust
+from catalog.lineage import Lineage, require_present
+from catalog.takedown import Trust, book_problems
 from catalog.verify.conservation import SnapshotCounts, check_conservation, snapshot_counts
 from catalog.verify.key_files import check_keys
 from catalog.verify.shard_files import check_shard

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from catalog.db.registry import Registry
+from catalog.db import Registry
 from catalog.figures import counted
 from corpus_assets.clean import losses_message, snapshot_losses
 from corpus_assets.core import files

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from catalog.cli.terminal import print_fields, print_json, print_line, print_table
+from catalog.cli import print_fields, print_json, print_line, print_table
 from catalog.figures import counted, size
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
 from corpus_assets.core.errors import CorpusError

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from catalog.cli.terminal import print_fields, print_json, print_line, print_table
+from catalog.cli import print_fields, print_json, print_line, print_table
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
 from corpus_assets.core.errors import CorpusError, EvidenceError
 from corpus_assets.core.home import Home

@@ -71,7 +71,7 @@ def export_command(
     the same command again.
     """
     from catalog.copies import writing
-    from catalog.db.registry import Registry
+    from catalog.db import Registry
     from corpus_assets.shards import export_version, make_plan, open_version, partial_folder
 
     place, target = Home.resolve(home), out.absolute()

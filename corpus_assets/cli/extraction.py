@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from catalog.cli.terminal import print_fields, print_json, print_table, progress_line
+from catalog.cli import print_fields, print_json, print_table, progress_line
 from corpus_assets.cli.options import JSON_OPTION
 from corpus_assets.core.errors import CorpusError
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import click
 
-from catalog.cli.terminal import print_fields, print_json, print_line, print_table, printable
+from catalog.cli import print_fields, print_json, print_line, print_table, printable
 from catalog.figures import counted
 from corpus_assets.cli.options import (
     HOME_OPTION,
@@ -49,7 +49,7 @@ def show(
     unambiguous prefix of it.
     """
     from catalog.formats.store import FileStore as CatalogStore
-    from catalog.lineage.tables import Lineage
+    from catalog.lineage import Lineage
     from corpus_assets.inspect import open_version, signals_of
 
     place = Home.resolve(home)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from catalog.cli.process import STOPPED, command_process, explained
+from catalog.cli import STOPPED, command_process, explained
 from catalog.figures import counted
 from catalog.formats.names import check_name
 from catalog.stopping import stoppable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from catalog.cli.terminal import bar, print_fields, print_json, print_line, print_table
+from catalog.cli import bar, print_fields, print_json, print_line, print_table
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION, overrides_of, recipe_options
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import click
 
 from catalog.answers import Rows
-from catalog.cli.answering import answers
+from catalog.cli import answers
 from corpus_assets.cli.options import HOME_OPTION
 
 if TYPE_CHECKING:
-    from catalog.db.rows import FailedPartRow
+    from catalog.db import FailedPartRow
 
 STAGE_OPTION = click.option("--stage", metavar="NAME", help="Only this stage.")
 SNAPSHOT_OPTION = click.option("--snapshot", metavar="NAME", help="Only this snapshot.")

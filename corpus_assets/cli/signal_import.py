@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from catalog.cli.terminal import print_json
+from catalog.cli import print_json
 from catalog.figures import counted
 from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
 from corpus_assets.core.errors import SourceError

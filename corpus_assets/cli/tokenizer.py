@@ -8,14 +8,7 @@ from typing import Any
 
 import click
 
-from catalog.cli.terminal import (
-    bar,
-    print_fields,
-    print_json,
-    print_line,
-    print_table,
-    printable,
-)
+from catalog.cli import bar, print_fields, print_json, print_line, print_table, printable
 from corpus_assets.cli.mix import number
 from corpus_assets.cli.options import (
     HOME_OPTION,

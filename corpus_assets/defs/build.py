@@ -28,7 +28,7 @@ from dagster._core.remote_origin import (
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from pydantic import Field
 
-from catalog.db.processes import is_gone, process_name
+from catalog.db import is_gone, process_name
 from catalog.formats.private_files import private
 from catalog.stopping import expect_no_stop
 from corpus_assets.build import CORPUS_VERSION, SOURCE_FILES, STEPS, Build, InProcess, Step

@@ -6,11 +6,10 @@ from enum import Enum
 import dagster as dg
 from pydantic import Field
 
-from catalog.db.rows import TAKEDOWN_KINDS
+from catalog.db import TAKEDOWN_KINDS
 from catalog.errors import CatalogError
 from catalog.formats.store import FileStore
-from catalog.takedown.requests import request_takedown
-from catalog.takedown.target import target_of
+from catalog.takedown import request_takedown, target_of
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.known_errors import KNOWN_ERRORS

@@ -26,7 +26,7 @@ from urllib.parse import unquote, urlsplit
 import dagster as dg
 from dagster import DagsterEventType
 
-from catalog.db.registry import Registry
+from catalog.db import Registry
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.defs.links import page

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from catalog.db.rows import FailedPartRow
+from catalog.db import FailedPartRow
 from catalog.figures import counted
 from corpus_assets.core.progress import Progress
 from corpus_assets.graph import StageIncomplete

@@ -22,10 +22,9 @@ from functools import partial
 
 import dagster as dg
 
-from catalog.db.registry import Registry
-from catalog.db.rows import TakedownRow
+from catalog.db import Registry, TakedownRow
 from catalog.errors import OrdersChanged
-from catalog.takedown.requests import Rematched
+from catalog.takedown import Rematched
 from corpus_assets.build import Record, Step
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home

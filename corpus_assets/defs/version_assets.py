@@ -5,7 +5,7 @@ from typing import Any
 
 import dagster as dg
 
-from catalog.db.registry import Registry
+from catalog.db import Registry
 from catalog.pages import charts
 from corpus_assets.build import CORPUS_VERSION
 from corpus_assets.core.home import Home

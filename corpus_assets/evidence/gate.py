@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.db.registry import Registry
-from catalog.db.rows import GateRow, MetricRow
+from catalog.db import GateRow, MetricRow, Registry
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.store import Store
 from corpus_assets.evidence.compare import (

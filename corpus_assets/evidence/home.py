@@ -23,8 +23,7 @@ from pydantic import Field, ValidationError
 from tokenizers import Tokenizer
 
 from catalog.copies import writing
-from catalog.db.registry import Registry
-from catalog.db.rows import MetricRow, VersionRow
+from catalog.db import MetricRow, Registry, VersionRow
 from catalog.figures import counted
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.home import Home

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from catalog.db.rows import GateRow
+from catalog.db import GateRow
 from catalog.pages import Section, charts, render
 from corpus_assets.core.store import Store
 from corpus_assets.evidence.compare import Comparison, Difference

@@ -17,10 +17,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 
-from catalog.db.database import clock
-from catalog.db.processes import is_gone, process_name
-from catalog.db.registry import Registry
-from catalog.db.rows import LeaseRow
+from catalog.db import LeaseRow, Registry, clock, is_gone, process_name
 from catalog.errors import CatalogError, LeaseHeld, LeaseLost
 from corpus_assets.core.home import seconds
 

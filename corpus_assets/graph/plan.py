@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from catalog.db.registry import Registry
-from catalog.db.rows import SnapshotRow
+from catalog.db import Registry, SnapshotRow
 from corpus_assets.core.errors import MissingInput
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import snapshots_of

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.db.registry import Registry
-from catalog.db.rows import (
+from catalog.db import (
     MEASURED,
     ArtifactRow,
     FailedPartRow,
@@ -19,6 +18,7 @@ from catalog.db.rows import (
     InputRow,
     MetricRow,
     OutputRow,
+    Registry,
     SnapshotRow,
     SourceRow,
 )

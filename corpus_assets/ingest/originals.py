@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
-from catalog.db.rows import FileRow
+from catalog.db import FileRow
 from catalog.errors import SourceUnavailable
 from corpus_assets.core.errors import CorpusError, SourceError
 from corpus_assets.ingest.fetch import Fetcher, FetchSettings, is_remote, open_remote

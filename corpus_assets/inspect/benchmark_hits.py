@@ -4,12 +4,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from catalog.ask.benchmarks import benchmarks_found
-from catalog.db.registry import Registry
+from catalog.ask import benchmarks_found
+from catalog.db import Registry
 from catalog.errors import UnknownName
 from catalog.formats.store import FileStore
-from catalog.lineage.duck import Row
-from catalog.lineage.tables import Lineage
+from catalog.lineage import Lineage, Row
 from corpus_assets.decontam import CUT, DROP, KEEP, NEAR_MISS
 from corpus_assets.inspect.document_signals import Answer
 from corpus_assets.inspect.version_columns import PartFiles, VersionColumns

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from catalog.db.registry import Registry
-from catalog.db.rows import ArtifactRow, VersionRow
+from catalog.db import ArtifactRow, Registry, VersionRow
 from catalog.errors import CatalogError
 from catalog.figures import size
 from catalog.pages import Section, render

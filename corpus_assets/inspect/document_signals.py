@@ -7,10 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from catalog.ask.documents import fate, resolve_doc_id
+from catalog.ask import fate, resolve_doc_id
 from catalog.errors import UnknownName
-from catalog.lineage.lookups import records_of
-from catalog.lineage.tables import Lineage
+from catalog.lineage import Lineage, records_of
 from corpus_assets.core.column_types import column_types
 from corpus_assets.inspect.version_columns import PartFiles, Ruling, VersionColumns
 from corpus_assets.inspect.version_documents import read_documents, take_rows

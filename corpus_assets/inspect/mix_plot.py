@@ -6,8 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from catalog.pages import charts, render
-from catalog.pages.charts import Pair
+from catalog.pages import Pair, charts, render
 from corpus_assets.core.errors import CorpusError
 
 TEMPLATE = Path(__file__).parent / "templates" / "mix.html"

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from catalog.db.judgements import summed
-from catalog.db.rows import JudgementRow
+from catalog.db import JudgementRow, summed
 from catalog.pages import Percent, Section, render
 
 TEMPLATE = Path(__file__).parent / "templates" / "review.html"

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tokenizers import Tokenizer
 
-from catalog.db.registry import Registry
-from catalog.db.rows import ArtifactRow
+from catalog.db import ArtifactRow, Registry
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.sample import Sample

@@ -16,9 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.db.registry import Registry
-from catalog.db.rows import VersionRow
-from catalog.takedown.book import expect_book
+from catalog.db import Registry, VersionRow
+from catalog.takedown import expect_book
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError, CorruptArtifact, MissingInput, RecipeError
 from corpus_assets.core.home import Home

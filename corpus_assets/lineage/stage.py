@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.db.rows import KeyRow
+from catalog.db import KeyRow
 from catalog.formats.key_files import DOCUMENT_IDS, TABLE_OF, parse_header
 from corpus_assets.core import files
 from corpus_assets.core.lazy_sequence import LazySequence

@@ -17,14 +17,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.db.database import timestamp
-from catalog.db.registry import Registry
-from catalog.db.rows import TakedownRow
+from catalog.db import Registry, TakedownRow, timestamp
 from catalog.formats.canonical import strict_json
 from catalog.formats.order_book import SIGNATURE
-from catalog.takedown.book import deliver_book, expect_book
-from catalog.takedown.certificates import certificate_bytes
-from catalog.takedown.signing import Signer
+from catalog.takedown import Signer, certificate_bytes, deliver_book, expect_book
 from corpus_assets.core.store import Store, sha256_hex
 from corpus_assets.graph import Cleared
 from corpus_assets.takedown.certificate_page import render_certificate, strange_files

@@ -9,8 +9,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from catalog.copies import delete_path, path_of
-from catalog.db.registry import Registry
-from catalog.db.rows import CopyRow
+from catalog.db import CopyRow, Registry
 from catalog.errors import CatalogError
 from corpus_assets.core.known_errors import KNOWN_ERRORS
 from corpus_assets.core.store import LocalStore, Store

@@ -34,8 +34,7 @@ from typing import IO
 import pyarrow as pa
 
 from catalog.copies import path_of
-from catalog.db.registry import Registry
-from catalog.db.rows import CopyRow
+from catalog.db import CopyRow, Registry
 from catalog.figures import counted
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.lock import Lock

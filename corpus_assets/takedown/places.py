@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from catalog.db.registry import Registry
+from catalog.db import Registry
 from catalog.figures import counted
 from corpus_assets.core.store import LocalStore, Store
 from corpus_assets.takedown.contents import quoted

@@ -20,17 +20,18 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.db.processes import is_gone
-from catalog.db.registry import Registry
-from catalog.db.rows import TakedownRow
+from catalog.db import Registry, TakedownRow, is_gone
 from catalog.errors import CatalogError, OrdersChanged
 from catalog.figures import counted, size
 from catalog.formats.store import FileStore as CatalogStore
-from catalog.takedown.book import recorded_in_book
-from catalog.takedown.certificates import broken_links
-from catalog.takedown.left import documents_left
-from catalog.takedown.requests import Rematched, look_again
-from catalog.takedown.signing import Trust
+from catalog.takedown import (
+    Rematched,
+    Trust,
+    broken_links,
+    documents_left,
+    look_again,
+    recorded_in_book,
+)
 from corpus_assets.build import Build, InProcess, Record, Runner, Step, side_by_side
 from corpus_assets.core.display import display
 from corpus_assets.core.errors import CorpusError

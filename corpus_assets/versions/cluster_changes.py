@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from catalog.db.rows import LineageRow
+from catalog.db import LineageRow
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import Store, local_checked
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.db.published import FUNNEL_FORMAT
+from catalog.db import FUNNEL_FORMAT
 from catalog.formats.lineage_tables import DROPPING_STAGES
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.store import Result

@@ -11,9 +11,7 @@ releases looks at these rows.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from catalog.db.judgements import REVIEW, decide
-from catalog.db.registry import Registry
-from catalog.db.rows import GATES, NOT_MEASURED, GateRow, ShardRow
+from catalog.db import GATES, NOT_MEASURED, REVIEW, GateRow, Registry, ShardRow, decide
 from catalog.errors import NotReleased
 from corpus_assets.graph import CheckOutcome, Pipeline, check_version, tokenizer_checks
 from corpus_assets.versions.drift import drift_checks

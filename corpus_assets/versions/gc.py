@@ -30,11 +30,9 @@ from functools import cache, partial
 from pathlib import Path
 
 from catalog.copies import path_of
-from catalog.db.processes import is_gone
-from catalog.db.registry import Registry
-from catalog.db.rows import ArtifactRow, CopyRow, VersionRow
+from catalog.db import ArtifactRow, CopyRow, Registry, VersionRow, is_gone
 from catalog.formats.temporary_files import leftovers
-from catalog.lineage.limits import SPILL
+from catalog.lineage import SPILL
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorruptArtifact, StoreError
 from corpus_assets.core.exchange import ranges_of

@@ -18,10 +18,10 @@ import duckdb
 from jinja2 import TemplateError
 from markupsafe import Markup
 
-from catalog.ask.sql import check_query
+from catalog.ask import check_query
 from catalog.errors import LineageBroken, QueryRefused
 from catalog.formats.store import FileStore
-from catalog.lineage.duck import Row, first_line
+from catalog.lineage import Row, first_line
 from catalog.pages import Percent, Section, environment, render
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.graph import Pipeline

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from catalog.db.registry import Registry
+from catalog.db import Registry
 from catalog.figures import counted
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.home import Home

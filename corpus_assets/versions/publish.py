@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import pyarrow.compute as pc
 
-from catalog.db.published import CONTENTS_NAME as CONTENTS
-from catalog.db.published import FUNNEL, THRESHOLDS, dump_contents
-from catalog.db.registry import Registry
-from catalog.db.rows import (
+from catalog.db import CONTENTS_NAME as CONTENTS
+from catalog.db import (
+    FUNNEL,
+    THRESHOLDS,
     ActionRow,
     JudgementRow,
     KeyRow,
@@ -21,12 +21,14 @@ from catalog.db.rows import (
     LockRow,
     ModelRow,
     RecipeRow,
+    Registry,
     ShardRow,
     VersionRow,
+    dump_contents,
 )
 from catalog.errors import OrdersChanged
 from catalog.formats.places import portable
-from catalog.takedown.book import deliver_book
+from catalog.takedown import deliver_book
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.files import File

@@ -13,15 +13,15 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from catalog.db.published import (
+from catalog.db import (
     Contents,
+    Registry,
+    VersionRow,
     altered_rows,
     contents_path,
     inconsistent_artifacts,
     parse_contents,
 )
-from catalog.db.registry import Registry
-from catalog.db.rows import VersionRow
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.file_copies import kept_path
 from corpus_assets.core.identity import Settings

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.db.rows import ActionRow, LineageRow
+from catalog.db import ActionRow, LineageRow
 from corpus_assets.core.schemas import DOCUMENTS
 from corpus_assets.core.store import Store, local_checked
 from corpus_assets.ingest import DOCUMENT_KEYS, Suppressions, covered_records

@@ -13,8 +13,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from catalog.ask.benchmarks import BY_BENCHMARK, BY_ITEM, BenchmarkFound, benchmarks_found
-from catalog.db.rows import LineageRow
+from catalog.ask import BY_BENCHMARK, BY_ITEM, BenchmarkFound, benchmarks_found
+from catalog.db import LineageRow
 from catalog.figures import counted, wilson
 from catalog.formats.store import FileStore
 from catalog.pages import Percent, Section, render

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import duckdb
 import pyarrow as pa
 
-from catalog.db.rows import LineageRow
+from catalog.db import LineageRow
 from catalog.formats.lineage_tables import SIGNALS
 from catalog.formats.store import FileStore
-from catalog.lineage.scans import LineageFiles, empty_table, quoted
+from catalog.lineage import LineageFiles, empty_table, quoted
 from corpus_assets.core.column_types import ColumnTypes, arrow_schema
 
 MOST_RECORDS = 10_000_000

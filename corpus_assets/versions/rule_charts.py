@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.pages.charts import Mark
+from catalog.pages import Mark
 from corpus_assets.core import files
 from corpus_assets.core.store import read_output
 from corpus_assets.graph import Pipeline

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.db.published import THRESHOLDS_FORMAT
+from catalog.db import THRESHOLDS_FORMAT
 from corpus_assets.core import files
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.graph import Pipeline

@@ -169,7 +169,7 @@ def test_a_run_killed_before_the_store_had_its_entry_is_completed_by_the_next_co
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(publish, "deliver", die)
+        patch.setattr(publish, "deliver_book", die)
         with pytest.raises(KeyboardInterrupt):
             run_pending(home)
     assert registry.version("small-1").status == "revoked"

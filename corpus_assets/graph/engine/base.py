@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from catalog.db.database import clock
+from catalog.db import clock
 from catalog.errors import LeaseLost
 from corpus_assets.core.errors import EngineError
 from corpus_assets.core.known_errors import KNOWN_ERRORS

@@ -22,10 +22,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from catalog.db.registry import Registry
-from catalog.db.rows import VersionRow
+from catalog.db import Registry, VersionRow
 from catalog.figures import counted
-from catalog.takedown.book import expect_book
+from catalog.takedown import expect_book
 from corpus_assets.core.errors import ShardError, StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, open_store

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from catalog.db.registry import Registry
-from catalog.takedown.book import expect_book
+from catalog.db import Registry
+from catalog.takedown import expect_book
 from corpus_assets.core.errors import ShardError, StoreError
 from corpus_assets.core.home import Home
 from corpus_assets.core.identity import canonical_json

@@ -303,7 +303,7 @@ def test_a_kill_between_commit_and_store_leaves_what_the_next_command_writes(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(book, "deliver", die)
+        patch.setattr(book, "deliver_book", die)
         with pytest.raises(KeyboardInterrupt), recorded_in_book(registry, store):
             registry.file_takedowns([page(1)])
     assert store.list("order_book") == []
