@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from corpus_assets.core.column_types import column_types
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.group_labels import group_labels
 from corpus_assets.select.groups import GroupBy, check_columns, group_values
@@ -16,7 +17,7 @@ SIGNALS = pa.table(
         "n_words": [1, 2, 3, 4],
     }
 )
-TYPES = {field.name: field.type for field in SIGNALS.schema}
+TYPES = column_types(SIGNALS.schema)
 
 
 def test_what_is_listed_has_groups_and_the_rest_is_other() -> None:

@@ -1,19 +1,19 @@
 """Selection settings: what a recipe may say, and what it is told when it may not."""
 
-import pyarrow as pa
 import pytest
 import yaml
 from pydantic import ValidationError
 
+from corpus_assets.core.column_types import ColumnTypes
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets_tests.select.test_selection import RECIPE, settings
 
-COLUMNS = {
-    "n_words": pa.int64(),
-    "language": pa.string(),
-    "language_score": pa.float32(),
-    "quality_score": pa.float32(),
+COLUMNS: ColumnTypes = {
+    "n_words": "int64",
+    "language": "string",
+    "language_score": "float32",
+    "quality_score": "float32",
 }
 TIERS = "signal: quality_score, names: [a, b], default: a"
 
@@ -125,7 +125,7 @@ def test_the_check_names_the_key_and_what_was_expected(recipe: str, message: str
 )
 def test_asking_for_languages_without_a_language_signal_is_refused(recipe: str) -> None:
     with pytest.raises(RecipeError, match="gives 'language'"):
-        settings(recipe).check({"n_words": pa.int64()})
+        settings(recipe).check({"n_words": "int64"})
 
 
 def test_cutoffs_take_the_domains_of_their_rules() -> None:

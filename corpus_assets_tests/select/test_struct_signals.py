@@ -5,6 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from corpus_assets.core.column_types import column_types
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.columns import with_tie_keys
 from corpus_assets.select.rules import column_of, leaf_columns
@@ -59,7 +60,7 @@ def test_a_member_is_asked_like_a_column_and_one_that_is_missing_fails(
 
 
 def test_members_are_checked_by_name_and_kind() -> None:
-    columns = {"page": KIND, "n_chars": pa.int64()}
+    columns = column_types(pa.schema([("page", KIND), ("n_chars", pa.int64())]))
     assert list(leaf_columns(columns)) == [
         "page.topic",
         "page.level.code",

@@ -65,8 +65,8 @@ def with_poems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     shutil.copy(NEW, folder / "poems.py")
     monkeypatch.setattr(formats, "__path__", [*formats.__path__, str(folder)])
     yield
-    sys.modules.pop("corpus_assets.ingest.formats.poems")
-    del formats.poems  # type: ignore[attr-defined]
+    sys.modules.pop("corpus_assets.ingest.formats.poems", None)
+    vars(formats).pop("poems", None)
 
 
 def test_the_formats_that_are_shipped_and_the_files_they_take() -> None:
@@ -146,6 +146,5 @@ def test_two_formats_of_one_name_are_refused(
 ) -> None:
     text = NEW.read_text().replace('"poems"', '"text"')
     (tmp_path / "formats" / "poems.py").write_text(text)
-    sys.modules.pop("corpus_assets.ingest.formats.poems")
     with pytest.raises(ValueError, match="there is a 'text' already"):
         list(FORMATS)
