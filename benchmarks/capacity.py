@@ -14,11 +14,11 @@ from pathlib import Path
 from fastwarc.warc import ArchiveIterator
 from machine import machine
 
+from catalog.cli.answering import show
 from catalog.db.registry import Registry
 from corpus_assets.build import build
-from corpus_assets.cli.cost import show_cost, show_estimate
 from corpus_assets.core.home import Home
-from corpus_assets.inspect.cost import GIB, Crawls, Prices, estimate, version_cost
+from corpus_assets.inspect.cost import Crawls, Prices, estimate, version_cost
 from corpus_assets.session import open_session
 
 RECIPE = Path(__file__).resolve().parent.parent / "recipes" / "commoncrawl.yaml"
@@ -44,11 +44,11 @@ def main() -> None:
         built(first, Path(folder, "warm"))
         home = built(crawl, Path(folder, "home"))
         version = Registry(home.catalog_url).version("measured")
-        show_cost(version_cost(home, version, Prices()), own_prices=False)
+        show(version_cost(home, version, Prices()))
         for crawls in options.crawls:
             print(f"\n{crawls} x {FILES:,} files of 1 GiB on {options.cores} cores\n")
-            asked = Crawls(crawls, FILES, GIB)
-            show_estimate(estimate(home, version, asked, options.cores, Prices()), own_prices=False)
+            asked = Crawls(crawls, FILES, 1.0)
+            show(estimate(home, version, asked, options.cores, Prices()))
 
 
 def cut(file: Path, parts: int, folder: Path, number: int) -> None:

@@ -36,10 +36,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from machine import machine
 
+from catalog.cli.terminal import plain
 from catalog.pages import charts
 from corpus_assets.evidence.arms import Arm, Document
 from corpus_assets.evidence.compare import NOT_DECIDED, Bootstrap, Difference, compare_arms
-from corpus_assets.evidence.gate import Results, compare_results, describe_comparison, open_results
+from corpus_assets.evidence.gate import Results, compare_results, open_results
 from corpus_assets.evidence.heldout import (
     cut_to,
     encode_heldout,
@@ -346,7 +347,7 @@ def show_table(options: argparse.Namespace) -> None:
         print(f"{found.arm:16}{macro.percent:+20.2f}{interval:>18}{beside:>12}  {found.words}")
     print(*compared.notes, sep="\n")
     if options.save is not None:
-        save(options.save, results, describe_comparison(compared))
+        save(options.save, results, plain(compared))
         kinds: dict[str, list[tuple[float, Difference]]] = {}
         for found in compared.comparisons:
             kind, _, dose = found.arm.rpartition("-")

@@ -50,9 +50,9 @@ def main() -> None:
             data, held_out, END_OF_DOCUMENT, PAD, TrainingFacts(texts, scripts, most)
         )
         print(
-            f"{size:6} {report['vocab_size']:6} {most:10} "
-            f"{report['held_out']['bytes_per_token']:16.4f} "
-            f"{report['vocabulary']['never_used_share']:11.2%} {spent:6.1f}",
+            f"{size:6} {report.vocab_size:6} {most:10} "
+            f"{report.held_out.bytes_per_token:16.4f} "
+            f"{report.vocabulary.never_used_share:11.2%} {spent:6.1f}",
             flush=True,
         )
 

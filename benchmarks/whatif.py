@@ -49,7 +49,7 @@ from corpus_assets.core.task import parquet_bytes
 from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.inspect.version_columns import Ruling, columns_of_version
 from corpus_assets.inspect.whatif import compare
-from corpus_assets.inspect.whatif_answer import answer_of
+from corpus_assets.inspect.whatif_answer import whatif_answer
 from corpus_assets.recipe.load import find_recipe, load_recipe
 from corpus_assets.recipe.recipe import Recipe
 from corpus_assets.select.columns import with_tie_keys
@@ -272,7 +272,7 @@ def steps(home: Home, recipe: Path) -> None:
     with timed("read columns, evaluate both sides, count"):
         found = compare(columns, Ruling(changed.selection, cutoffs))
     with timed("sum up"):
-        answer_of(found)
+        whatif_answer(found)
 
 
 if __name__ == "__main__":

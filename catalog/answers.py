@@ -11,10 +11,12 @@ sentence has `__str__`. What else an answer may have:
     exit_code   of the command; without it `ok` decides: 0, or 1 where it is false
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Generic, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Generic, TypeVar, get_args, get_type_hints
+
+from catalog.figures import size
 
 BROKEN_EXIT = 1
 
@@ -45,6 +47,12 @@ def told(function: Property) -> Property:
     return function
 
 
+Count = Annotated[int, Shown(form="{:,}".format)]
+Bytes = Annotated[int, Shown(form=size)]
+Percent = Annotated[float, Shown(form="{:.1%}".format)]
+"""Figures as people read them; `Annotated[Count, Shown("tokens before")]` titles one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rows(Generic[Row]):
     """A list as an answer: JSON is the list; text is its table, or `empty` where it has none."""
@@ -53,6 +61,18 @@ class Rows(Generic[Row]):
     columns: tuple[str, ...] = ()
     empty: str = "Nothing found."
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Generic[Row]):
+    """A mapping as an answer: JSON is the mapping; text is its table with the names in a column
+    `title`, or `empty`, and the conclusion."""
+
+    rows: Mapping[str, Row]
+    title: str
+    columns: tuple[str, ...] = ()
+    empty: str = "Nothing found."
+    conclusion: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +133,9 @@ def _properties(kind: type) -> Iterator[tuple[str, Callable[..., object]]]:
 
 
 def _part(name: str, hint: object, is_field: bool) -> Part:
-    found = [one for one in get_args(hint)[1:] if isinstance(one, Shown)]
-    shown = found[0] if found else Shown()
+    said: dict[str, Any] = {}
+    for one in get_args(hint)[1:]:
+        if isinstance(one, Shown):  # the later ones add to the first
+            said |= {f.name: now for f in fields(one) if (now := getattr(one, f.name)) != f.default}
+    shown = Shown(**said)
     return Part(name, shown.key or name, shown.title or name.replace("_", " "), shown, is_field)

@@ -34,6 +34,14 @@ def written(value: object) -> object:
     return f"{value:,.0f}" if is_whole or abs(value) >= 1e6 else f"{value:,.6g}"
 
 
+def amount(count: float) -> str:
+    """Return a large count as people say it: 15.0T, 7.25B, 320M; small ones whole."""
+    for unit, name in ((10**15, "P"), (10**12, "T"), (10**9, "B"), (10**6, "M")):
+        if unit <= abs(count) < 1000 * unit:
+            return f"{count / unit:.3g}{name}"
+    return f"{count:,.0f}"
+
+
 def size(count: float) -> str:
     """Return bytes as people read them."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):

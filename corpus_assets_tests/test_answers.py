@@ -18,21 +18,6 @@ from corpus_assets.cli.main import cli as corpus
 
 SERVE = {"catalog serve", "corpus ui"}
 """They run until they are stopped."""
-NOT_YET = {
-    "corpus build", "corpus canary", "corpus check-export", "corpus contamination",
-    "corpus contamination judge", "corpus cost", "corpus estimate", "corpus evidence compare",
-    "corpus evidence gate", "corpus evidence import", "corpus evidence mix", "corpus evidence pack",
-    "corpus evidence plan", "corpus evidence run", "corpus export", "corpus export-signatures",
-    "corpus extraction eval", "corpus extraction label", "corpus extraction train", "corpus gc",
-    "corpus lock", "corpus mix", "corpus models add", "corpus models fetch", "corpus models list",
-    "corpus parts retry", "corpus parts skip", "corpus parts unskip", "corpus plan",
-    "corpus plan-tokens", "corpus report", "corpus signals import", "corpus signals show",
-    "corpus snapshots add", "corpus snapshots discover", "corpus snapshots list",
-    "corpus snapshots remove", "corpus status", "corpus tokenizer audit",
-    "corpus tokenizer name-slots", "corpus tokenizer sample", "corpus tokenizer sweep",
-    "corpus whatif",
-}  # fmt: skip
-"""They print by themselves."""
 
 
 def commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
@@ -46,7 +31,7 @@ def commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command
 
 
 ALL = dict([*commands(catalog, "catalog"), *commands(corpus, "corpus")])
-ANSWERING = sorted(ALL.keys() - SERVE - NOT_YET)
+ANSWERING = sorted(ALL.keys() - SERVE)
 
 
 def layers(callback: Callable[..., Any]) -> Iterator[Callable[..., Any]]:

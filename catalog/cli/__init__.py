@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 from catalog.doors import lazy_exports
 
 if TYPE_CHECKING:
-    from catalog.cli.answering import answers
+    from catalog.cli.answering import answers, show_table
     from catalog.cli.process import STOPPED, command_process, explained
     from catalog.cli.terminal import (
         bar,
         print_fields,
-        print_json,
         print_line,
         print_table,
         printable,
@@ -35,9 +34,9 @@ __all__ = [
     "explained",
     "main",
     "print_fields",
-    "print_json",
     "print_line",
     "print_table",
     "printable",
     "progress_line",
+    "show_table",
 ]

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import click
 
-from catalog.answers import Part, Rows, columns_of, exit_code, notes_of
+from catalog.answers import Named, Part, Rows, columns_of, exit_code, notes_of
 from catalog.cli.terminal import print_fields, print_json, print_line, print_table, printable
 
 DIGEST = re.compile("[0-9a-f]{64}")
@@ -30,7 +30,7 @@ JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 @overload
 def answers(command: Callable[Given, object]) -> Command: ...
 @overload
-def answers(*, view: View[Answer]) -> Callable[[Callable[Given, Answer]], Command]: ...
+def answers(*, view: View[Answer]) -> Callable[[Callable[Given, Answer | None]], Command]: ...
 def answers(
     command: Callable[..., Any] | None = None, *, view: View[Any] | None = None
 ) -> Command | Callable[[Callable[..., Any]], Command]:
@@ -61,11 +61,14 @@ def _answering(command: Callable[..., Any], view: View[Any]) -> Command:
 
 def show(answer: object) -> None:
     """Print an answer as text: its sentence, or its fields in blocks."""
-    if isinstance(answer, Rows):
+    if isinstance(answer, Rows | Named):
         if answer.rows:
-            show_table(answer.rows, answer.columns)
+            show_table(answer.rows, answer.columns, getattr(answer, "title", ""))
         else:
             print_line(answer.empty)
+        if conclusion := getattr(answer, "conclusion", None):
+            print_line()
+            print_line(conclusion)
     elif type(answer).__str__ is not object.__str__:
         print_line(str(answer))
     else:

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from catalog.answers import Rows, parts_of
+from catalog.answers import Named, Rows, parts_of
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 NO_NUMBER = re.compile(r"\d{4}-\d\d-\d\d|(?=.*[a-f])[0-9a-f]{8,}$")  # dates, ids
@@ -46,7 +46,7 @@ def printable(value: Any) -> str:
 
 def plain(value: Any) -> Any:
     """Return a value as JSON knows it: bytes as hex, numbers that are none as null."""
-    if isinstance(value, Rows):
+    if isinstance(value, Rows | Named):
         value = value.rows
     if is_dataclass(value) and not isinstance(value, type):
         return {part.key: plain(getattr(value, part.name)) for part in parts_of(type(value))}

@@ -104,7 +104,7 @@ class FailedPartRow:
     fingerprint: str
     snapshot: str | None
     part: int
-    label: str
+    label: Annotated[str, Shown("part")]
     error: str
     tries: int
     failed_at: str = ""

@@ -1,60 +1,85 @@
-"""Show what a build made: the funnel, what to try next; the plan and the state of a home."""
+"""Show what a build made: the funnel, and what to try next."""
 
-import json
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from catalog.db import Registry
+from catalog.cli import print_line
 from catalog.figures import counted
 from corpus_assets.clean import losses_message, snapshot_losses
 from corpus_assets.core import files
 from corpus_assets.core.home import Home
-from corpus_assets.core.store import open_store
-from corpus_assets.graph import (
-    CACHED,
-    OTHER,
-    RUNS,
-    UNKNOWN,
-    Pipeline,
-    PlanLine,
-    language_losses_message,
-)
+from corpus_assets.graph import Pipeline, language_losses_message
 from corpus_assets.tokenizer import TOKENIZER, audit_of
-from corpus_assets.versions import (
-    ReusedCalibrations,
-    Version,
-    drift_lines,
-    funnel_steps,
-    named_calibrations,
-)
+from corpus_assets.versions import FunnelStep, Version, drift_lines, funnel_steps
 
 BAR = 30
 
 
-def summary_lines(
-    pipeline: Pipeline, version: Version, home: Home, recipe: str, asked: str
-) -> list[str]:
-    """Describe a built version: the funnel with its reasons, tokens by group, what to try next.
-    `asked` is the version that questions without a name are about."""
-    steps = funnel_steps(pipeline)
-    total = steps[0].entered
-    told = pipeline.recipe.caveats()
-    lines = [
-        "",
-        f"Version {version.name}",
-        *told,
-        "",
-        "Documents kept, and dropped by reason:",
-        "",
-    ]
+@dataclass(frozen=True)
+class BuiltGroup:
+    """What a version has of a group."""
+
+    id: str
+    documents: int
+    tokens: int
+    shards: int
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A command to try next."""
+
+    command: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Built:
+    """A built version: the funnel with its reasons, tokens by group, and what to look at."""
+
+    version: str
+    caveats: list[str]
+    funnel: list[FunnelStep]
+    groups: list[BuiltGroup]
+    warnings: dict[str, list[str]]  # by a title that says what they are about
+    next: list[Suggestion]
+
+
+def built(pipeline: Pipeline, version: Version, home: Home, recipe: str, asked: str) -> Built:
+    """Describe a built version. `asked` is the version that questions without a name are about."""
+    failed = [] if pipeline.pin_of(TOKENIZER.name) else audit_of(pipeline).problems
+    warnings = {
+        **_losses(pipeline),
+        "The tokenizer fails its audit:": failed,
+        "Drift from earlier snapshots (`drift` in the recipe):": drift_lines(pipeline),
+    }
+    return Built(
+        version.name,
+        pipeline.recipe.caveats(),
+        funnel_steps(pipeline),
+        [
+            BuiltGroup(group.id, group.documents, group.tokens, len(group.shards))
+            for group in version.manifest.groups
+        ],
+        {title: lines for title, lines in warnings.items() if lines},
+        _next_commands(pipeline, version, home, recipe, asked),
+    )
+
+
+def show_built(answer: Built) -> None:
+    """Print what was kept and dropped, with bars, and what to do next."""
+    total = answer.funnel[0].entered
+    lines = ["", f"Version {answer.version}", *answer.caveats]
+    lines += ["", "Documents kept, and dropped by reason:", ""]
     lines.append(f"  {'ingested':<16}{total:>8,}  {_bar(total, total)}")
-    for step in steps:
+    for step in answer.funnel:
         lines.append(f"  {step.stage:<16}{step.left:>8,}  {_bar(step.left, total)}")
         for reason, count in step.reasons.most_common(6):
             lines.append(f"      - {count:>5,}  {reason}")
@@ -62,29 +87,26 @@ def summary_lines(
         if hidden:
             lines.append(f"      - {sum(hidden):>5,}  ({counted(len(hidden), 'other reason')})")
     lines += ["", "Tokens by group (snapshot/domain/tier):", ""]
-    groups = version.manifest.groups
-    tokens = sum(group.tokens for group in groups)
+    groups = answer.groups
     for group in groups:
         lines.append(
             f"  {group.id:<40}{_column(group.documents, 7, 'document')} "
-            f"{_column(group.tokens, 11, 'token')}  {counted(len(group.shards), 'shard')}"
+            f"{_column(group.tokens, 11, 'token')}  {counted(group.shards, 'shard')}"
         )
-    documents = sum(group.documents for group in groups)
+    documents, tokens = (sum(g.documents for g in groups), sum(g.tokens for g in groups))
     lines.append(
         f"  {'total':<40}{_column(documents, 7, 'document')} {_column(tokens, 11, 'token')}".rstrip()
     )
-    lines += _loss_lines(pipeline)
-    failed = [] if pipeline.pin_of(TOKENIZER.name) else audit_of(pipeline)["problems"]
-    if failed:
-        lines += ["", "The tokenizer fails its audit:", "", *(f"  {line}" for line in failed)]
-    drift = drift_lines(pipeline)
-    if drift:
-        lines += ["", "Drift from earlier snapshots (`drift` in the recipe):", ""]
-        lines += [f"  {line}" for line in drift]
-    return lines + _next_commands(pipeline, version, home, recipe, asked)
+    for title, warnings in answer.warnings.items():
+        lines += ["", title, "", *(f"  {warning}" for warning in warnings)]
+    lines += ["", "Try next:", ""]
+    for one in answer.next:
+        lines += [f"  {one.command}", f"      {one.why}"]
+    for line in lines:
+        print_line(line)
 
 
-def _loss_lines(pipeline: Pipeline) -> list[str]:
+def _losses(pipeline: Pipeline) -> dict[str, list[str]]:
     """Name snapshots in which a rule dropped too much of a language, or cleaning too much."""
     kinds: dict[str, Callable[[str], tuple[bool, str]]] = {
         "Large losses by language:": partial(language_losses_message, pipeline),
@@ -92,17 +114,20 @@ def _loss_lines(pipeline: Pipeline) -> list[str]:
             snapshot_losses(pipeline, snapshot)
         ),
     }
-    out = []
-    for title, check in kinds.items():
-        found = [(snapshot, *check(snapshot)) for snapshot in pipeline.recipe.snapshots]
-        lines = [f"  {snapshot}: {message}" for snapshot, passed, message in found if not passed]
-        out += ["", title, "", *lines] if lines else []
-    return out
+    return {
+        title: [
+            f"{snapshot}: {message}"
+            for snapshot in pipeline.recipe.snapshots
+            for passed, message in [check(snapshot)]
+            if not passed
+        ]
+        for title, check in kinds.items()
+    }
 
 
 def _next_commands(
     pipeline: Pipeline, version: Version, home: Home, recipe: str, asked: str
-) -> list[str]:
+) -> list[Suggestion]:
     """List commands to try next; they work from the folder the build ran in. `asked` is the version
     that questions without a name are about."""
     at = "" if home == Home.resolve(None) else f" --home {shlex.quote(str(home.root))}"
@@ -149,10 +174,7 @@ def _next_commands(
         (f"catalog serve{at}", "versions, documents and takedowns as web pages"),
         (f"corpus ui{at}", "the graph in the Dagster UI"),
     ]
-    lines = ["", "Try next:", ""]
-    for command, what in commands:
-        lines += [f"  {_folder()}{command}", f"      {what}"]
-    return lines
+    return [Suggestion(f"{_folder()}{command}", why) for command, why in commands]
 
 
 def _some_page(pipeline: Pipeline) -> tuple[str, str] | None:
@@ -186,86 +208,3 @@ def _column(count: int, width: int, noun: str) -> str:
 
 def _bar(count: int, total: int) -> str:
     return "█" * round(BAR * count / total) if total else ""
-
-
-def plan_lines(lines: Sequence[PlanLine]) -> list[str]:
-    """Write one line per asset: cached, the number of parts to compute, or pending."""
-    shown = []
-    width = max((len(line.asset) for line in lines), default=0) + 1
-    for line in lines:
-        if line.state == CACHED:
-            text = f"cached   {counted(line.cached, 'part')}" if line.cached else "nothing to do"
-        elif line.state == RUNS:
-            text = f"compute  {counted(line.to_run, 'part')}, {line.cached:,} cached"
-            if line.waiting:
-                text += ", more after these"
-        else:
-            text = f"pending  ({counted(line.cached, 'part')} cached)"
-        shown.append(f"  {line.asset:<{width}}{text}")
-    return shown
-
-
-def calibration_lines(taken: ReusedCalibrations, fresh: Mapping[str, str]) -> list[str]:
-    """Show which calibrations are reused, and what a fresh lock would change."""
-    lines = [f"  {line}" for line in taken.lines()]
-    for would_be, what in (
-        (OTHER, "a fresh lock would change"),
-        (UNKNOWN, "a fresh lock would recompute"),
-    ):
-        names = sorted(name for name, found in fresh.items() if found == would_be)
-        if names:
-            lines.append(f"  {what}: {named_calibrations(names)}")
-    return ["", *lines] if lines else []
-
-
-def status_lines(home: Home, as_json: bool) -> list[str]:
-    """List versions, snapshots and stored bytes by stage."""
-    store = open_store(home.store_url)
-    registry = Registry(home.catalog_url, home.catalog_busy_s, home.root)
-    registry.upgrade()
-    versions = registry.versions()
-    snapshots = [(row, len(registry.source_files(row.name))) for row in registry.snapshots()]
-    stages: dict[str, list[int]] = {}
-    for artifact in registry.artifacts():
-        entry = stages.setdefault(artifact.stage, [0, 0])
-        entry[0] += 1
-        entry[1] += artifact.bytes
-    if as_json:
-        body = {
-            "home": str(home.root),
-            "store": store.url,
-            "versions": [
-                {
-                    "name": v.name,
-                    "status": v.status,
-                    "state": v.state,
-                    "documents": v.documents,
-                    "tokens": v.tokens,
-                }
-                for v in versions
-            ],
-            "snapshots": [
-                {"name": row.name, "source": row.source, "files": files} for row, files in snapshots
-            ],
-            "stages": {name: {"tasks": n, "bytes": size} for name, (n, size) in stages.items()},
-        }
-        return [json.dumps(body)]
-    if not versions and not stages:
-        return [f"{home.root} is empty; `corpus build demo` fills it"]
-    lines = [f"home {home.root}", "", "versions:"]
-    lines += [
-        f"  {v.name:<28}{v.state:<11}{_column(v.documents, 10, 'document')} "
-        f"{_column(v.tokens, 14, 'token')}".rstrip()
-        for v in versions
-    ] or ["  none yet"]
-    lines += ["", "snapshots:"]
-    lines += [
-        f"  {row.name:<28}{row.source:<12}{_column(files, 6, 'file')}".rstrip()
-        for row, files in snapshots
-    ]
-    lines += ["", "stored:"]
-    lines += [
-        f"  {name:<28}{_column(n, 6, 'task')} {size / 2**20:>10.1f} MiB"
-        for name, (n, size) in sorted(stages.items())
-    ]
-    return lines

@@ -1,16 +1,21 @@
 """What small models say about versions: the group `corpus evidence`."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from catalog.cli import print_fields, print_json, print_line, print_table
-from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
+from catalog.answers import JSON_ONLY, Shown
+from catalog.cli import answers, print_line, print_table, show_table
+from catalog.figures import counted, size
+from corpus_assets.cli.options import HOME_OPTION
 from corpus_assets.core.errors import CorpusError, EvidenceError
 from corpus_assets.core.home import Home
+
+if TYPE_CHECKING:
+    from corpus_assets.evidence import Compared, Decided, Imported, ProposedMix
 
 FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 RESULTS_OPTION = click.option(
@@ -28,12 +33,30 @@ def evidence() -> None:
     """
 
 
+def _proxy(plan: dict[str, Any]) -> str:
+    proxy = plan["proxy"]
+    return (
+        f"{', '.join(plan['arms'])} against {plan['baseline']}: {proxy['size']}, "
+        f"{proxy['tokens']:,} tokens, {proxy['protocol']}"
+    )
+
+
+@dataclass(frozen=True)
+class PlannedComparison:
+    """A comparison that is pinned; packs and results name it by its digest."""
+
+    digest: Annotated[str, Shown("plan")]
+    plan: Annotated[dict[str, Any], Shown("arms", _proxy)]
+    runs: int
+    notes: Annotated[list[str], JSON_ONLY]
+
+
 @evidence.command("plan")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Output file.")
 @HOME_OPTION
-@JSON_OPTION
-def plan_command(file: Path, out: Path | None, home: str | None, as_json: bool) -> None:
+@answers
+def plan_command(file: Path, out: Path | None, home: str | None) -> PlannedComparison:
     """Pin a comparison before its first run.
 
     FILE names arms, held-out set, seeds, learning rates and the decision rule.
@@ -48,21 +71,21 @@ def plan_command(file: Path, out: Path | None, home: str | None, as_json: bool) 
             out.write_bytes(plan.dump())
         except OSError as error:
             raise CorpusError(f"cannot write {out}: {error.strerror}") from error
-    if as_json:
-        print_json({"digest": plan.digest(), "plan": plan.identity()})
-        return
-    print_fields(
-        [
-            ("plan", plan.digest()),
-            ("baseline", plan.baseline),
-            ("arms", ", ".join(plan.arms)),
-            ("held-out set", plan.heldout),
-            ("proxy", f"{plan.proxy.size}, {plan.proxy.tokens:,} tokens, {plan.proxy.protocol}"),
-            ("runs", str(len(list(wanted_runs(plan.identity()))))),
-        ]
-    )
-    for line in Results(plan.identity(), plan.digest(), (), ()).document_lines():
-        print_line(line)
+    body = plan.identity()
+    lines = Results(body, plan.digest(), (), ()).document_lines()
+    return PlannedComparison(plan.digest(), body, len(list(wanted_runs(body))), lines)
+
+
+@dataclass(frozen=True)
+class WrittenPack:
+    """A folder that any machine with torch can run."""
+
+    folder: str
+    plan: str
+    bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.folder}: {size(self.bytes)}; run it with: python {self.folder}/run.py"
 
 
 @evidence.command("pack")
@@ -76,10 +99,8 @@ def plan_command(file: Path, out: Path | None, home: str | None, as_json: bool) 
 )
 @click.option("--max-mib", type=float, help="Fail if the pack is larger.")
 @HOME_OPTION
-@JSON_OPTION
-def pack_command(
-    folder: Path, digest: str, max_mib: float | None, home: str | None, as_json: bool
-) -> None:
+@answers
+def pack_command(folder: Path, digest: str, max_mib: float | None, home: str | None) -> WrittenPack:
     """Write a plan's runs to a self-contained FOLDER.
 
     Any machine with torch can run it.
@@ -90,11 +111,19 @@ def pack_command(
     place = Home.resolve(home)
     store, registry = open_home(place)
     plan = stored_plan(store, digest)
-    size = pack_plan(place, store, registry, plan, folder, max_mib)
-    if as_json:
-        print_json({"folder": str(folder), "plan": plan.digest(), "bytes": size})
-    else:
-        print_line(f"{folder}: {size / 2**20:.1f} MiB; run it with: python {folder}/run.py")
+    written = pack_plan(place, store, registry, plan, folder, max_mib)
+    return WrittenPack(str(folder), plan.digest(), written)
+
+
+@dataclass(frozen=True)
+class FinishedRuns:
+    """Runs of a pack that were trained and scored."""
+
+    folder: str
+    runs: int
+
+    def __str__(self) -> str:
+        return f"finished {counted(self.runs, 'run')}; results are in {self.folder}"
 
 
 @evidence.command("run")
@@ -114,6 +143,7 @@ def pack_command(
     "--keep-weights", is_flag=True, help="Keep model weights; they may have memorised text."
 )
 @click.option("--token-nats", is_flag=True, help="Keep the loss (nats) of every held-out token.")
+@answers
 def run_command(
     folder: Path,
     out: Path | None,
@@ -121,42 +151,49 @@ def run_command(
     part: str,
     keep_weights: bool,
     token_nats: bool,
-) -> None:
+) -> FinishedRuns:
     """Train and score the missing runs of a pack.
 
     It can be stopped at any time and resumed by running it again.
     """
     from corpus_assets.evidence import parse_part, run_pack
 
-    run_pack(
+    runs = run_pack(
         folder,
         out,
         device=device,
         part=parse_part(part),
         keep_weights=keep_weights,
         token_nats=token_nats,
-        say=print_line,
+        say=lambda line: click.echo(line, err=True),
     )
+    return FinishedRuns(str(out or folder), runs)
 
 
 @evidence.command("import")
 @FOLDER
 @HOME_OPTION
-@JSON_OPTION
-def import_command(folder: Path, home: str | None, as_json: bool) -> None:
+@answers
+def import_command(folder: Path, home: str | None) -> "Imported":
     """Import results and report deviations from the plan."""
     from corpus_assets.evidence import import_runs
     from corpus_assets.session import open_home
 
     place = Home.resolve(home)
     store, registry = open_home(place)
-    found = import_runs(place, store, registry, folder)
-    if as_json:
-        print_json(asdict(found))
-        return
-    print_line(f"{found.runs} runs of plan {found.plan[:16]}")
-    for line in found.strays:
-        print_line(f"  deviation: {line}")
+    return import_runs(place, store, registry, folder)
+
+
+def show_compared(answer: "Compared") -> None:
+    """Print the differences by domain, and what follows from them."""
+    (found,) = answer.comparisons
+    show_table(found.main, ("domain", "baseline_bpb", "bpb", "percent", "interval"))
+    print_line()
+    factor = found.compute_factor
+    worth = "" if factor is None else f"; worth {factor.factor:.2f} times the compute"
+    print_line(f"{found.arm} against {found.baseline}: {found.words}{worth}")
+    for reason in found.reasons:
+        print_line(f"  {reason}")
 
 
 @evidence.command()
@@ -167,82 +204,71 @@ def import_command(folder: Path, home: str | None, as_json: bool) -> None:
     "--page", type=click.Path(path_type=Path), help="Also write an HTML page to this file."
 )
 @HOME_OPTION
-@JSON_OPTION
+@answers(view=show_compared)
 def compare(
     baseline: str,
     arm: str,
     results: Path | None,
     page: Path | None,
     home: str | None,
-    as_json: bool,
-) -> None:
+) -> "Compared":
     """Compare ARM with BASELINE by domain, with intervals.
 
     Both are arms of one plan, or the versions they stand for. Below 0 is better: fewer bits per
     byte. All arms of the plan are compared, to correct for multiple comparisons; ARM is shown.
     """
-    from corpus_assets.evidence import (
-        compare_results,
-        describe_comparison,
-        evidence_page,
-        find_results,
-    )
+    from corpus_assets.evidence import compare_results, evidence_page, find_results
     from corpus_assets.session import open_home
 
     found = find_results(results or open_home(Home.resolve(home))[0], baseline, arm)
     first, second = (found.arm_of(name) or name for name in (baseline, arm))
     compared = compare_results(found, first)
-    comparison = compared.of(second)
-    compared = replace(compared, comparisons=(comparison,))
+    compared = replace(compared, comparisons=(compared.of(second),))
     if page is not None:
         page.write_text(evidence_page(found, compared), encoding="utf-8")
-    if as_json:
-        print_json(describe_comparison(compared))
-        return
-    print_table(
-        ("domain", "baseline bpb", "bpb", "percent", "interval"),
-        [
-            (
-                d.domain,
-                f"{d.baseline_bpb:.4f}",
-                f"{d.bpb:.4f}",
-                f"{d.percent:+.2f}",
-                f"[{d.low:+.2f}, {d.high:+.2f}]",
-            )
-            for d in comparison.main
-        ],
-    )
-    print_line()
-    factor = compared.factors[second]
-    worth = "" if factor is None else f"; worth {factor.factor:.2f} times the compute"
-    print_line(f"{second} against {first}: {comparison.words}{worth}")
-    for line in (*comparison.reasons, *compared.notes):
-        print_line(f"  {line}")
+    return compared
 
 
 @evidence.command()
 @click.argument("version")
 @RESULTS_OPTION
 @HOME_OPTION
-@JSON_OPTION
-def gate(version: str, results: Path | None, home: str | None, as_json: bool) -> None:
+@answers
+def gate(version: str, results: Path | None, home: str | None) -> "Decided":
     """Decide the gate `models` of VERSION by comparison.
 
     The version is released once all gates have passed.
     """
-    from corpus_assets.evidence import decide_gate, find_results
+    from corpus_assets.evidence import Decided, decide_gate, find_results
     from corpus_assets.session import open_home
     from corpus_assets.versions import release_if_passed
 
     store, registry = open_home(Home.resolve(home))
     name = registry.version(version).name
     found = decide_gate(registry, store, name, find_results(results or store, name))
-    told = release_if_passed(registry, name)
-    if as_json:
-        print_json({"version": name, "state": registry.version(name).state, **found.detail})
-        return
-    print_line(f"models: {found.detail['outcome']}: {found.detail['message']}")
-    print_line(told)
+    release = release_if_passed(registry, name)
+    return Decided(
+        **found.detail, version=name, state=registry.version(name).state, release=release
+    )
+
+
+def show_proposal(answer: "ProposedMix") -> None:
+    """Print the weights, what they are expected to give, and how to find out."""
+    columns = (answer.weights, answer.proportional, answer.limits)
+    print_table(
+        ("domain", "weight", "proportional", "limit"),
+        [(name, *(f"{by[name]:.4f}" for by in columns)) for name in answer.weights],
+        numbers_right=True,
+    )
+    print_line()
+    print_line(
+        f"{answer.method}: {answer.gain:+.2f}% of the loss of proportional weights, expected"
+    )
+    print_line(f"To try it, build the recipe with this section as version {answer.arm}, then")
+    comparison = answer.comparison or "FILE (--compare writes it)"
+    print_line(f"compare it with {answer.version}: corpus evidence plan {comparison}")
+    print_line()
+    print_line(answer.recipe)
 
 
 @evidence.command()
@@ -267,7 +293,7 @@ def gate(version: str, results: Path | None, home: str | None, as_json: bool) ->
 )
 @RESULTS_OPTION
 @HOME_OPTION
-@JSON_OPTION
+@answers(view=show_proposal)
 def mix(
     version: str,
     budget: int,
@@ -277,8 +303,7 @@ def mix(
     heldout: str,
     results: Path | None,
     home: str | None,
-    as_json: bool,
-) -> None:
+) -> "ProposedMix":
     """Propose domain weights for VERSION.
 
     Nothing is changed. Needs the results of a plan with one arm per domain, named after it, run
@@ -286,6 +311,7 @@ def mix(
     regression).
     """
     from corpus_assets.evidence import (
+        ProposedMix,
         comparison_text,
         find_results,
         fit_swarm,
@@ -316,27 +342,5 @@ def mix(
     if compare is not None:
         text = comparison_text(found, row.name, arm, heldout)
         compare.write_text(text, encoding="utf-8")
-    if as_json:
-        print_json(asdict(proposal) | {"gain": proposal.gain, "recipe": proposal.recipe_text()})
-        return
-    print_table(
-        ("domain", "weight", "proportional", "limit"),
-        [
-            (
-                g,
-                *(
-                    f"{by[g]:.4f}"
-                    for by in (proposal.weights, proposal.proportional, proposal.limits)
-                ),
-            )
-            for g in groups
-        ],
-    )
-    print_line()
-    print_line(
-        f"{proposal.method}: {proposal.gain:+.2f}% of the loss of proportional weights, expected"
-    )
-    print_line(f"To try it, build the recipe with this section as version {arm}, then compare it")
-    print_line(f"with {row.name}: corpus evidence plan {compare or 'FILE (--compare writes it)'}")
-    print_line()
-    print_line(proposal.recipe_text())
+    written = None if compare is None else str(compare)
+    return ProposedMix(**vars(proposal), version=row.name, arm=arm, comparison=written)

@@ -1,17 +1,20 @@
 """Export for other tools and check exports: `corpus export`, `check-export`, `export-signatures`."""
 
-import json
 import os
-import sys
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from catalog.figures import counted
-from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
+from catalog.cli import answers
+from corpus_assets.cli.options import HOME_OPTION
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
+
+if TYPE_CHECKING:
+    from corpus_assets.dedup import WrittenSignatures
+    from corpus_assets.shards import CheckedExport, WrittenExport
 
 LAYOUTS = ("megatron", "datatrove", "mds", "hf-parquet")
 
@@ -49,7 +52,7 @@ class _Count(click.ParamType[int]):
 )
 @click.option("--workers", type=click.IntRange(1), help="Threads [one per core].")
 @HOME_OPTION
-@JSON_OPTION
+@answers
 def export_command(
     version: str,
     layout: str,
@@ -62,8 +65,7 @@ def export_command(
     file_mib: int | None,
     workers: int | None,
     home: str | None,
-    as_json: bool,
-) -> None:
+) -> "WrittenExport":
     """Export a version in another training format.
 
     Writes its mix as one flat stream, shuffled in the loader's order, for Megatron-LM, datatrove
@@ -72,7 +74,13 @@ def export_command(
     """
     from catalog.copies import writing
     from catalog.db import Registry
-    from corpus_assets.shards import export_version, make_plan, open_version, partial_folder
+    from corpus_assets.shards import (
+        WrittenExport,
+        export_version,
+        make_plan,
+        open_version,
+        partial_folder,
+    )
 
     place, target = Home.resolve(home), out.absolute()
     source = open_version(place, version)
@@ -99,7 +107,7 @@ def export_command(
         writing(registry, place.root, partial_folder(target), "export", holds),
         writing(registry, place.root, target, "export", holds),
     ):
-        body = export_version(
+        made = export_version(
             source.manifest,
             source.manifest_bytes,
             source.store,
@@ -109,44 +117,22 @@ def export_command(
             workers=workers or os.cpu_count() or 1,
             progress=_tell,
         )
-    if as_json:
-        click.echo(json.dumps(body))
-        return
-    size = sum(file["bytes"] for file in body["files"])
-    seeds = ", ".join(str(one["seed"]) for one in body["passes"])
-    click.echo(
-        f"exported {source.version} to {out}: {body['samples']:,} samples of {body['seq_len']} tokens, "
-        f"{body['tokens']:,} without padding, {size / 2**20:.1f} MiB in {counted(len(body['files']), 'file')}"
-    )
-    click.echo(
-        f"sample i is the loader's at position {body['passes'][0]['first']} + i, seed {seeds}"
-    )
-    click.echo(
-        "takedowns name it and do not change it (`catalog copies` lists it): ask `corpus "
-        f"check-export {out}` after one"
-    )
+    return WrittenExport(**vars(made), out=str(out))
 
 
 @click.command(name="check-export")
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--hashes", is_flag=True, help="Also re-hash every file of the export.")
 @HOME_OPTION
-@JSON_OPTION
-def check_export_command(folder: Path, hashes: bool, home: str | None, as_json: bool) -> None:
+@answers
+def check_export_command(folder: Path, hashes: bool, home: str | None) -> "CheckedExport":
     """Check an export for damage and removed documents.
 
     Exits with 1 if a file is damaged or a sample contains a document that was taken down.
     """
     from corpus_assets.shards import check_export
 
-    answer = check_export(Home.resolve(home), folder, hashes)
-    if as_json:
-        click.echo(json.dumps(answer))
-    else:
-        for line in answer["lines"]:
-            click.echo(line)
-    if not answer["ok"]:
-        sys.exit(1)
+    return check_export(Home.resolve(home), folder, hashes)
 
 
 @click.command(name="export-signatures")
@@ -156,16 +142,16 @@ def check_export_command(folder: Path, hashes: bool, home: str | None, as_json: 
     "--out", type=click.Path(path_type=Path), required=True, help="Output file (Parquet)."
 )
 @HOME_OPTION
-@JSON_OPTION
+@answers
 def export_signatures_command(
-    version_or_recipe: str, snapshot: str, out: Path, home: str | None, as_json: bool
-) -> None:
+    version_or_recipe: str, snapshot: str, out: Path, home: str | None
+) -> "WrittenSignatures":
     """Export MinHash signatures for datasketch's LSH.
 
     Covers the documents of one snapshot, except those under a takedown or without words.
     """
     from catalog.copies import writing
-    from corpus_assets.dedup import export_signatures
+    from corpus_assets.dedup import WrittenSignatures, export_signatures
     from corpus_assets.session import open_home, open_session, reopen_session
 
     place = Home.resolve(home)
@@ -185,22 +171,8 @@ def export_signatures_command(
     with opened as session:
         registered = writing(session.registry, place.root, out.resolve(), "signatures", held)
         with registered if is_version else nullcontext():
-            body = export_signatures(session.pipeline, snapshot, out)
-    if as_json:
-        click.echo(json.dumps(body))
-        return
-    bands, rows = body["bands"], body["rows_per_band"]
-    click.echo(
-        f"signatures of {body['documents']:,} documents of {snapshot}: {out}; "
-        f"{body['without_shingles']:,} without words left out"
-    )
-    click.echo(
-        f"index them with MinHashLSH(num_perm={body['permutations']}, params=({bands}, {rows}))"
-    )
-    if is_version:
-        click.echo("takedowns name it (`catalog copies` lists it): export again after one")
-    else:
-        click.echo("takedowns do not reach it, as no version is named: export again after one")
+            made = export_signatures(session.pipeline, snapshot, out)
+    return WrittenSignatures(**vars(made), out=str(out), is_registered=is_version)
 
 
 def _tell(done: int, parts: int) -> None:

@@ -4,14 +4,15 @@ import contextlib
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from catalog.cli import print_fields, print_json, print_table, progress_line
-from corpus_assets.cli.options import JSON_OPTION
+from catalog.answers import Named
+from catalog.cli import answers, print_table, progress_line
 from corpus_assets.core.errors import CorpusError
 
 MODES = ("fast", "precision")  # of trafilatura
@@ -63,6 +64,15 @@ def extraction() -> None:
     """Train and evaluate text extractors."""
 
 
+@dataclass(frozen=True)
+class TrainedExtractor:
+    """A model of the extractor `blocks`."""
+
+    model: str
+    sha256: str
+    pages: int
+
+
 @extraction.command("train")
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
 @TRUTH_OPTION
@@ -70,7 +80,7 @@ def extraction() -> None:
 @made_pages_options
 @SEED_OPTION
 @TREES_OPTION
-@JSON_OPTION
+@answers
 def train_command(
     out: Path,
     truths: Sequence[Path],
@@ -81,8 +91,7 @@ def train_command(
     texts: Sequence[Path],
     seed: int,
     trees: int,
-    as_json: bool,
-) -> None:
+) -> TrainedExtractor:
     """Train a model for the extractor `blocks`.
 
     Writes the model to OUT, with the digests of its training files. Train models that you publish
@@ -98,8 +107,7 @@ def train_command(
         pages = train_model(
             out, read_truth(truths, read_stored_pages(warcs)), free, files, seed, trees
         )
-    answer = {"model": str(out), "sha256": model_digest(out), "pages": pages}
-    print_json(answer) if as_json else print_fields(answer.items())
+    return TrainedExtractor(str(out), model_digest(out), pages)
 
 
 @contextlib.contextmanager
@@ -111,6 +119,34 @@ def _readable() -> Iterator[None]:
         yield
     except PageblocksError as error:
         raise CorpusError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Score:
+    """F1 over words of some pages, and the share of pages that have less than .5."""
+
+    f1: float
+    failed: float
+    pages: int
+
+
+Scores = Mapping[str, Score]  # of all pages, and by page type and language
+
+
+def show_scores(answer: Named[Scores]) -> None:
+    """Print groups of pages as rows, extractors as columns."""
+    found = answer.rows
+    print_table(
+        ["pages of", "pages", *(f"{name}: F1 (under .5)" for name in found)],
+        (
+            [
+                group,
+                one.pages,
+                *(f"{its[group].f1:.3f} ({its[group].failed:.0%})" for its in found.values()),
+            ]
+            for group, one in next(iter(found.values())).items()
+        ),
+    )
 
 
 @extraction.command("eval")
@@ -134,7 +170,7 @@ def _readable() -> Iterator[None]:
 @made_pages_options
 @SEED_OPTION
 @TREES_OPTION
-@JSON_OPTION
+@answers(view=show_scores)
 def eval_command(
     truths: Sequence[Path],
     warcs: Sequence[Path],
@@ -147,8 +183,7 @@ def eval_command(
     texts: Sequence[Path],
     seed: int,
     trees: int,
-    as_json: bool,
-) -> None:
+) -> Named[Scores]:
     """Evaluate extractors on truth sets.
 
     Reports F1 over words by page type and language. With --cross-validate, --documentation and
@@ -176,23 +211,26 @@ def eval_command(
             found["blocks, cross-validated"] = measures(rows, scores)
         elif documentation or made:
             raise CorpusError("pages are only trained on with --cross-validate FOLDS")
-    if as_json:
-        print_json(
-            {
-                name: {group: one._asdict() for group, one in its.items()}
-                for name, its in found.items()
-            }
-        )
-        return
-    groups = next(iter(found.values()))
-    print_table(
-        ["pages of", "pages", *(f"{name}: F1 (under .5)" for name in found)],
-        (
-            [group, one.pages]
-            + [f"{its[group].f1:.3f} ({its[group].failed:.0%})" for its in found.values()]
-            for group, one in groups.items()
-        ),
+    return Named(
+        {
+            name: {group: Score(**one._asdict()) for group, one in its.items()}
+            for name, its in found.items()
+        },
+        "extractor",
     )
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A truth set, with counts of the pages: those that are in it, and those left out by reason."""
+
+    truth: str
+    labelled: int = 0
+    empty: int | None = None
+    failed: int | None = None
+    timeout: int | None = None
+    too_long: int | None = None
+    not_text: int | None = None
 
 
 @extraction.command("label")
@@ -217,7 +255,7 @@ def eval_command(
     type=click.IntRange(1),
     help="Output limit per page, in bytes.",
 )
-@JSON_OPTION
+@answers
 def label_command(
     out: Path,
     command: Sequence[str],
@@ -226,8 +264,7 @@ def label_command(
     workers: int,
     time_limit_s: float,
     max_output_bytes: int,
-    as_json: bool,
-) -> None:
+) -> Labelled:
     """Label pages with another extractor.
 
     Writes a truth set to OUT, for `train` and `eval`. COMMAND, a program and its arguments after
@@ -265,5 +302,4 @@ def label_command(
         part.replace(out)
     finally:
         part.unlink(missing_ok=True)
-    answer = {"truth": str(out), **dict(counts.most_common())}
-    print_json(answer) if as_json else print_fields(answer.items())
+    return Labelled(str(out), **counts)

@@ -4,15 +4,16 @@ Commands import what they need when they run: half of the time of a short one is
 """
 
 import contextlib
-import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from catalog.cli import STOPPED, command_process, explained
-from catalog.figures import counted
+from catalog.answers import Named
+from catalog.cli import STOPPED, answers, command_process, explained
 from catalog.formats.names import check_name
 from catalog.stopping import stoppable
 from corpus_assets.cli.cost import PRICES_OPTION, cost, estimate
@@ -26,13 +27,7 @@ from corpus_assets.cli.extraction import extraction
 from corpus_assets.cli.inspect import canary, contamination, signals, whatif
 from corpus_assets.cli.mix import mix, plan_tokens
 from corpus_assets.cli.models import models
-from corpus_assets.cli.options import (
-    HOME_OPTION,
-    JSON_OPTION,
-    engine_options,
-    overrides_of,
-    recipe_options,
-)
+from corpus_assets.cli.options import HOME_OPTION, engine_options, overrides_of, recipe_options
 from corpus_assets.cli.parts import parts
 from corpus_assets.cli.signal_import import import_signals
 from corpus_assets.cli.snapshots import snapshots
@@ -40,6 +35,11 @@ from corpus_assets.cli.tokenizer import tokenizer
 from corpus_assets.cli.ui import ui
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
+
+if TYPE_CHECKING:
+    from corpus_assets.cli.build_view import Built
+    from corpus_assets.inspect import PlannedAsset, Status
+    from corpus_assets.versions import Collected
 
 LOCK_OPTION = click.option(
     "--lock",
@@ -87,6 +87,12 @@ cli.add_command(check_export_command)
 cli.add_command(export_signatures_command)
 
 
+def _show_built(answer: "Built") -> None:
+    from corpus_assets.cli.build_view import show_built
+
+    show_built(answer)
+
+
 @cli.command()
 @click.argument("recipe")
 @click.option("--version", metavar="NAME", help="Name of the version [recipe name + digest].")
@@ -96,6 +102,7 @@ cli.add_command(export_signatures_command)
 @UPGRADE_OPTION
 @HOME_OPTION
 @recipe_options
+@answers(view=_show_built)
 def build(
     recipe: str,
     version: str | None,
@@ -107,7 +114,7 @@ def build(
     upgrade: Sequence[str],
     home: str | None,
     settings: Sequence[str],
-) -> None:
+) -> "Built":
     """Build a version of a corpus. Cached results are reused."""
     from corpus_assets.core.display import display
 
@@ -119,7 +126,7 @@ def build(
         progress.log(f"planning {recipe}")  # at once: what follows takes a second to load
 
         from corpus_assets.build import build as run_build
-        from corpus_assets.cli.build_view import summary_lines
+        from corpus_assets.cli.build_view import built
         from corpus_assets.defs import DagsterRuns
         from corpus_assets.graph import EngineChoice
         from corpus_assets.session import open_session
@@ -146,8 +153,19 @@ def build(
         )
         made = run_build(session, version, runs)
         asked = session.registry.version().name
-        lines = summary_lines(session.pipeline, made, place, recipe, asked)
-    _print(lines)
+        return built(session.pipeline, made, place, recipe, asked)
+
+
+@dataclass(frozen=True)
+class WrittenLock:
+    """A lock, and what is to be known of its calibrations."""
+
+    file: str
+    digest: str
+    remarks: list[str]
+
+    def __str__(self) -> str:
+        return "\n".join([*self.remarks, f"lock {self.digest[:12]} written to {self.file}"])
 
 
 @cli.command()
@@ -162,6 +180,7 @@ def build(
 @engine_options
 @HOME_OPTION
 @recipe_options
+@answers
 def lock(
     recipe: str,
     upgrade: Sequence[str],
@@ -171,7 +190,7 @@ def lock(
     ray_address: str | None,
     home: str | None,
     settings: Sequence[str],
-) -> None:
+) -> WrittenLock:
     """Resolve calibrations and write them to a lock.
 
     The lock and its files go next to the recipe, and later builds and plans of the recipe use it.
@@ -196,8 +215,8 @@ def lock(
     ):
         folder = output or session.lock_folder or Path(f"{Path(recipe).stem}.lock")
         digest = resolve_lock(session, folder)
-        lines = [*session.pipeline.recipe.caveats(), *session.reused.lines()]
-    _print([*lines, f"lock {digest[:12]} written to {folder / 'lock.json'}"])
+        remarks = [*session.pipeline.recipe.caveats(), *session.reused.lines()]
+    return WrittenLock(str(folder / "lock.json"), digest, remarks)
 
 
 @cli.command()
@@ -206,61 +225,46 @@ def lock(
 @UPGRADE_OPTION
 @HOME_OPTION
 @recipe_options
-@JSON_OPTION
+@answers
 def plan(
     recipe: str,
     lock: str | None,
     upgrade: Sequence[str],
     home: str | None,
     settings: Sequence[str],
-    as_json: bool,
-) -> None:
+) -> "Named[PlannedAsset]":
     """Show what a build would compute and what is cached.
 
     Nothing is run. Also shows which calibrations are reused and which a fresh lock would change
     and, once selection is done, whether the mixture is feasible.
     """
-    from corpus_assets.cli.build_view import calibration_lines, plan_lines
-    from corpus_assets.graph import fresh_calibrations
-    from corpus_assets.graph import plan_build as make_plan
+    from corpus_assets.inspect import planned_assets
     from corpus_assets.session import open_session
-    from corpus_assets.shards import SHARDS
-    from corpus_assets.versions import foresee
 
     place = Home.resolve(home)
     with open_session(recipe, place, 1, overrides_of(settings), lock, upgrade=upgrade) as session:
-        lines = make_plan(session.pipeline, session.registry)
-        taken, fresh = session.reused, fresh_calibrations(session.pipeline)
-        foreseen = foresee(session.pipeline)
-    mixture = foreseen.line() if foreseen is not None else None
-    caveats = session.pipeline.recipe.caveats()
-    if as_json:
-        body = {line.asset: vars(line) | {"state": line.state} for line in lines}
-        if session.pipeline.recipe.use_fallbacks:
-            body["signals"]["fallbacks"] = session.pipeline.recipe.fallbacks_in_use()
-        for name, would_be in fresh.items():
-            asset = body[session.pipeline.graph.asset_of(name.partition("/")[0]).name]
-            found = {"from": taken.origin.get(name, lock), "fresh": would_be}
-            asset.setdefault("calibrations", {})[name] = found
-        if foreseen is not None:
-            body[SHARDS.name]["mixture"] = vars(foreseen)
-        _print([json.dumps(body)])
-    else:
-        told = ["", f"  {mixture}"] if mixture is not None else []
-        told += ["", *(f"  {line}" for line in caveats)] if caveats else []
-        _print([*plan_lines(lines), *calibration_lines(taken, fresh), *told])
+        return planned_assets(session, lock)
 
 
 @cli.command()
 @HOME_OPTION
-@JSON_OPTION
-def status(home: str | None, as_json: bool) -> None:
+@answers
+def status(home: str | None) -> "Status":
     """Show versions, snapshots and storage used."""
-    from corpus_assets.cli.build_view import status_lines
+    from corpus_assets.inspect import home_status
 
-    place = Home.resolve(home)
-    described = status_lines(place, as_json)
-    _print(described)
+    return home_status(Home.resolve(home))
+
+
+@dataclass(frozen=True)
+class WrittenReport:
+    """A version's report as a file."""
+
+    version: str
+    file: str
+
+    def __str__(self) -> str:
+        return f"report of {self.version}: {self.file}"
 
 
 @cli.command()
@@ -268,7 +272,10 @@ def status(home: str | None, as_json: bool) -> None:
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Output file.")
 @PRICES_OPTION
 @HOME_OPTION
-def report(version: str, output: Path | None, prices: str | None, home: str | None) -> None:
+@answers
+def report(
+    version: str, output: Path | None, prices: str | None, home: str | None
+) -> WrittenReport:
     """Write a version's report as one self-contained page.
 
     It starts with the build time and cost, gate results and review results.
@@ -294,13 +301,14 @@ def report(version: str, output: Path | None, prices: str | None, home: str | No
         target.write_text(put_first(store.read(page).decode(), added), encoding="utf-8")
     except OSError as error:
         raise CorpusError(f"cannot write {target}: {error}") from error
-    _print([f"report of {version}: {target}"])
+    return WrittenReport(version, str(target))
 
 
 @cli.command()
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted without deleting it.")
 @HOME_OPTION
-def gc(dry_run: bool, home: str | None) -> None:
+@answers
+def gc(dry_run: bool, home: str | None) -> "Collected":
     """Delete files that no live version uses.
 
     Leftovers of killed runs are deleted too.
@@ -312,27 +320,9 @@ def gc(dry_run: bool, home: str | None) -> None:
     place = Home.resolve(home)
     store, registry = open_home(place)
     if dry_run:
-        gone = collect_garbage(store, registry, place, dry_run=True)
-    else:
-        with collecting(registry, lambda line: click.echo(line, err=True)) as fenced:
-            gone = collect_garbage(store, fenced, place)
-    verb = "would delete" if dry_run else "deleted"
-    _print(
-        [
-            f"{verb} {counted(gone.artifacts, 'artifact')} and "
-            f"{counted(gone.versions, 'revoked version')}: {counted(gone.files, 'file')}, "
-            f"{gone.bytes / 2**20:.1f} MiB"
-        ]
-    )
-    if gone.left:
-        raise CorpusError(
-            f"{counted(len(gone.left), 'file')} could not be deleted; the first: {gone.why}"
-        )
-
-
-def _print(lines: Sequence[str]) -> None:
-    for line in lines:
-        click.echo(line)
+        return collect_garbage(store, registry, place, dry_run=True)
+    with collecting(registry, lambda line: click.echo(line, err=True)) as fenced:
+        return collect_garbage(store, fenced, place)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -15,7 +15,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 HOME_OPTION = click.option(
     "--home", metavar="DIR", help="Home folder: store and catalog [env CORPUS_HOME; .corpus]."
 )
-JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 
 
 def _remember(context: click.Context, _: click.Parameter, is_given: bool) -> None:

@@ -1,14 +1,35 @@
 """`corpus signals import`: annotations that others released, as signals of a recipe."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from catalog.cli import print_json
+from catalog.cli import answers
 from catalog.figures import counted
-from corpus_assets.cli.options import HOME_OPTION, JSON_OPTION
+from corpus_assets.cli.options import HOME_OPTION
 from corpus_assets.core.errors import SourceError
 from corpus_assets.core.home import Home
+
+
+@dataclass(frozen=True)
+class ImportedSignals:
+    """An import, and the entry of `signals.families` that pins it."""
+
+    sha256: str
+    rows: int
+    removed: int
+    rows_without_key: int
+    rows_with_a_key_seen_before: int
+    family: dict[str, object]
+
+    def __str__(self) -> str:
+        removed = f", {self.removed} are covered by takedowns and left out" if self.removed else ""
+        return (
+            f"{counted(self.rows, 'row')}; {self.rows_without_key} more have no "
+            f"{self.family['key']}, {self.rows_with_a_key_seen_before} repeat one{removed}\n"
+            f"add to signals.families:\n  - {_flow(self.family)}"
+        )
 
 
 @click.command("import")
@@ -29,7 +50,7 @@ from corpus_assets.core.home import Home
     help="Columns to import; NAME=COLUMN renames one.",
 )
 @HOME_OPTION
-@JSON_OPTION
+@answers
 def import_signals(
     file: Path,
     name: str,
@@ -37,8 +58,7 @@ def import_signals(
     key_column: str | None,
     columns: str,
     home: str | None,
-    as_json: bool,
-) -> None:
+) -> ImportedSignals:
     """Import published annotations as signals.
 
     FILE is Parquet, JSONL or CSV with one row per page or text. URLs match pages in any spelling; of
@@ -75,24 +95,15 @@ def import_signals(
         lambda kind, some: covered_keys(kind, some, orders),
     )
     family = checked.model_copy(update={"sha256": kept.sha256}).model_dump(mode="json")
-    answer = {
-        "sha256": kept.sha256,
-        "rows": kept.rows,
-        "removed": kept.removed,
-        "rows_without_key": len(keys) - pc.sum(has_key).as_py() if len(keys) else 0,
-        "rows_with_a_key_seen_before": (pc.sum(has_key).as_py() or 0) - kept.rows,
-        "family": family,
-    }
-    if as_json:
-        print_json(answer)
-        return
-    click.echo(
-        f"{counted(kept.rows, 'row')}; {answer['rows_without_key']} more have no {key}, "
-        f"{answer['rows_with_a_key_seen_before']} repeat one"
-        + (f", {kept.removed} are covered by takedowns and left out" if kept.removed else "")
+    with_key = pc.sum(has_key).as_py() or 0
+    return ImportedSignals(
+        sha256=kept.sha256,
+        rows=kept.rows,
+        removed=kept.removed,
+        rows_without_key=len(keys) - with_key,
+        rows_with_a_key_seen_before=with_key - kept.rows,
+        family=family,
     )
-    click.echo("add to signals.families:")
-    click.echo(f"  - {_flow(family)}")
 
 
 def _renamed(column: str) -> tuple[str, str]:

@@ -1,26 +1,156 @@
 """Measure tokenizers: `corpus tokenizer audit`, `sweep`, `sample` and `name-slots`."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from catalog.cli import bar, print_fields, print_json, print_line, print_table, printable
+from catalog.cli import answers, bar, print_fields, print_line, print_table, printable
 from corpus_assets.cli.mix import number
-from corpus_assets.cli.options import (
-    HOME_OPTION,
-    JSON_OPTION,
-    engine_options,
-    overrides_of,
-    recipe_options,
-)
+from corpus_assets.cli.options import HOME_OPTION, engine_options, overrides_of, recipe_options
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
-Answer = Mapping[str, Any]
+if TYPE_CHECKING:
+    from corpus_assets.inspect import ComparedAudit, NamedAudit, SampleSummary, Sweep
+
+
+def show_audit(first: "ComparedAudit") -> None:
+    """Print the audit of a tokenizer, compared with those of others."""
+    reports = [first, *first.against]
+    special = first.special_tokens
+    print_fields(
+        [
+            ("tokenizer", f"{first.of} ({first.sha256[:16]})"),
+            ("kind", f"{first.kind}, {first.vocab_size:,} ids"),
+            ("bytes", f"{first.bytes_covered} of 256 are tokens"),
+            (
+                "special tokens",
+                f"{special.one_id_and_back} of {special.slots} are one id and back; "
+                f"{len(special.named)} named, {special.reserved} reserved",
+            ),
+            ("", listed(list(special.named), 10) or None),
+            ("scripts", ", ".join(first.scripts) or None),
+            ("verdict", "passed" if first.passed else "FAILED"),
+        ]
+    )
+    for problem in first.problems:
+        print_line(f"  problem: {problem}")
+    for warning in first.warnings:
+        print_line(f"  warning: {warning}")
+    _compression(reports)
+    _probes(reports)
+    _vocabulary(reports)
+    for other in reports[1:]:
+        for problem in other.problems:
+            print_line(f"{other.of}: {problem}")
+
+
+def _compression(reports: "Sequence[NamedAudit]") -> None:
+    """Print bytes per token by domain and by language; a longer bar is a better one."""
+    for kind in ("domain", "language"):
+        tables = [getattr(report.held_out, f"by_{kind}") for report in reports]
+        if not tables[0]:
+            continue
+        print_line()
+        rows: list[tuple[Any, ...]] = []
+        best = max((row.bytes_per_token for row in tables[0].values()), default=1.0) or 1.0
+        for name, row in [*tables[0].items(), ("total", reports[0].held_out)]:
+            others = [
+                table.get(name) if name != "total" else report.held_out
+                for table, report in zip(tables[1:], reports[1:], strict=True)
+            ]
+            rows.append(
+                (
+                    name,
+                    f"{row.documents:,}",
+                    f"{row.bytes:,}",
+                    f"{row.bytes_per_token:.3f}",
+                    *(f"{other.bytes_per_token:.3f}" if other else "-" for other in others),
+                    f"{row.tokens_per_word:.3f}",
+                    bar(row.bytes_per_token / best, 16),
+                )
+            )
+        print_table(
+            (kind, "texts", "bytes", *_heads("bytes per token", reports), "tokens per word", ""),
+            rows,
+            numbers_right=True,
+        )
+
+
+def _probes(reports: "Sequence[NamedAudit]") -> None:
+    """Print how many tokens probe texts take, and whether they decode to themselves."""
+    print_line()
+    rows = []
+    for name, probe in reports[0].probes.items():
+        cells = [report.probes[name] for report in reports]
+        shown = [f"{cell.tokens:,}" + ("" if cell.exact else " inexact") for cell in cells]
+        rows.append((name, f"{probe.bytes:,}", *shown))
+    print_table(
+        ("probe", "bytes", *_heads("tokens", reports)),
+        rows,
+        numbers_right=True,
+        marked=[not p.exact for p in reports[0].probes.values()],
+    )
+
+
+def _heads(what: str, reports: "Sequence[NamedAudit]") -> list[str]:
+    """Name the columns: one tokenizer needs no name, of several each has its own."""
+    if len(reports) == 1:
+        return [what]
+    print_line(f"{what}, by tokenizer:")
+    return [one_line(report.of) for report in reports]
+
+
+def _vocabulary(reports: "Sequence[NamedAudit]") -> None:
+    print_line()
+    names = (
+        ("merges", "merges"),
+        ("tokens across words", "across_words"),
+        ("mean bytes of a token", "mean_token_bytes"),
+        ("share that no held-out text needs", "unused_share"),
+        ("share that the sample does not need either", "never_used_share"),
+        ("tokens in other scripts than the text", "foreign"),
+        ("tokens with letters that are too long", "too_long"),
+    )
+    print_table(
+        ("vocabulary", *(one_line(report.of) for report in reports)),
+        [
+            (label, *(_number(getattr(report.vocabulary, key)) for report in reports))
+            for label, key in names
+        ],
+        numbers_right=True,
+    )
+    vocabulary = reports[0].vocabulary
+    for label, key in (
+        ("first merges", "first_merges"),
+        ("last merges", "last_merges"),
+        ("longest tokens", "longest"),
+        ("across words", "across_words_examples"),
+        ("of foreign scripts", "foreign_examples"),
+        ("too long", "too_long_examples"),
+    ):
+        if some := getattr(vocabulary, key):
+            print_line(f"{label}: {listed(some)}")
+
+
+def _number(value: float | int | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def one_line(text: str, width: int = 28) -> str:
+    """Shorten a token or a name to a cell of a table."""
+    shown = printable(text)
+    return shown if len(shown) <= width else f"{shown[: width - 1]}…"
+
+
+def listed(texts: Sequence[str], count: int = 12) -> str:
+    return "  ".join(one_line(text.replace(" ", "·")) for text in texts[:count])
 
 
 @click.group()
@@ -46,7 +176,7 @@ def tokenizer() -> None:
 @click.option("--eod", metavar="TOKEN", help="End-of-document token [<|end_of_document|>].")
 @click.option("--pad", metavar="TOKEN", help="Padding token [<|pad|>].")
 @HOME_OPTION
-@JSON_OPTION
+@answers(view=show_audit)
 def audit_command(
     version_or_file: str,
     against: Sequence[str],
@@ -55,28 +185,16 @@ def audit_command(
     eod: str | None,
     pad: str | None,
     home: str | None,
-    as_json: bool,
-) -> None:
+) -> "ComparedAudit":
     """Audit a tokenizer for use in shards.
 
     A version is measured on text its tokenizer was not trained on; for a file, pass --text. Exits
     with 1 if the audit fails.
     """
-    from corpus_assets.inspect import find_subject, read_texts
+    from corpus_assets.inspect import compare_audits
 
     place = Home.resolve(home)
-    subjects = [find_subject(place, version_or_file, eod, pad)]
-    subjects += [find_subject(place, name, None, None) for name in against]
-    passages = tuple(read_texts(texts)) if texts else subjects[0].texts
-    reports = [{"of": subject.title, **subject.audit(passages, one_token)} for subject in subjects]
-    if not texts and subjects[0].note:
-        reports[0]["warnings"].append(subjects[0].note)
-    if as_json:
-        print_json({**reports[0], "against": reports[1:]})
-    else:
-        show_audit(reports)
-    if not reports[0]["passed"]:
-        raise click.exceptions.Exit(1)
+    return compare_audits(place, version_or_file, against, texts, one_token, eod, pad)
 
 
 @tokenizer.command("sweep")
@@ -97,7 +215,7 @@ def audit_command(
 @engine_options
 @HOME_OPTION
 @recipe_options
-@JSON_OPTION
+@answers
 def sweep_command(
     recipe: str,
     sizes: str,
@@ -110,8 +228,7 @@ def sweep_command(
     ray_address: str | None,
     home: str | None,
     settings: Sequence[str],
-    as_json: bool,
-) -> None:
+) -> "Sweep":
     """Compare vocabulary sizes.
 
     Shows bytes per token next to the cost of the embedding. Each size is trained on the sample of
@@ -138,9 +255,7 @@ def sweep_command(
             engine=EngineChoice.resolve(engine, workers, ray_address),
         ) as session,
     ):
-        rows = sweep_sizes(session, wanted, model)
-    answer = {"model": asdict(model), "sizes": rows}
-    (print_json if as_json else show_sweep)(answer)
+        return sweep_sizes(session, wanted, model)
 
 
 @tokenizer.command("sample")
@@ -152,36 +267,34 @@ def sweep_command(
     help="Show whether this document was in the training sample.",
 )
 @HOME_OPTION
-@JSON_OPTION
-def sample_command(version: str, doc_id: str | None, home: str | None, as_json: bool) -> None:
+@answers
+def sample_command(version: str, doc_id: str | None, home: str | None) -> "SampleSummary":
     """Show what a version's tokenizer was trained on.
 
     And which documents were held out.
     """
-    from corpus_assets.inspect import sample_of, side_of
-    from corpus_assets.session import open_home
+    from corpus_assets.inspect import sample_of
 
-    place = Home.resolve(home)
-    sha256, drawn, files = sample_of(place, version)
-    answer: dict[str, Any] = {
-        "of": f"version {version}",
-        "sha256": sha256,
-        "documents": sum(row["documents"] for row in drawn.values()),
-        "chars": sum(row["chars"] for row in drawn.values()),
-        "domains": drawn,
-        "files": files,
-    }
-    if doc_id is not None:
-        store, _ = open_home(place)
-        answer["document"] = {"doc_id": doc_id, "side": side_of(store, files, doc_id)}
-    (print_json if as_json else show_sample)(answer)
+    return sample_of(Home.resolve(home), version, doc_id)
+
+
+@dataclass(frozen=True)
+class WrittenTokenizer:
+    """A tokenizer file."""
+
+    file: str
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: sha256 {self.sha256}"
 
 
 @tokenizer.command("name-slots")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("names", nargs=-1, required=True)
 @click.option("--out", "-o", type=click.Path(path_type=Path), required=True)
-def name_slots_command(file: Path, names: Sequence[str], out: Path) -> None:
+@answers
+def name_slots_command(file: Path, names: Sequence[str], out: Path) -> WrittenTokenizer:
     """Name reserved slots of a trained tokenizer.
 
     Takes the next free slots; no id or merge changes.
@@ -193,197 +306,4 @@ def name_slots_command(file: Path, names: Sequence[str], out: Path) -> None:
         out.write_bytes(data)
     except OSError as error:
         raise CorpusError(f"cannot write {out}: {error.strerror}") from error
-    click.echo(f"{out}: sha256 {hashlib.sha256(data).hexdigest()}")
-
-
-def show_sweep(answer: Answer) -> None:
-    """Print the answer of `corpus tokenizer sweep`."""
-    model, sizes = answer["model"], answer["sizes"]
-    tied = "tied" if model["is_tied"] else "not tied"
-    print_line(
-        f"model: width {model['width']:,}, {model['params']:,} parameters without embeddings, "
-        f"input and output {tied}"
-    )
-    print_line("bytes per token on held-out text, by domain:")
-    domains = list(sizes[0]["by_domain"]) if sizes else []
-    print_table(
-        ("vocabulary", "ids", *domains, "total", "embedding", "share of parameters"),
-        [
-            (
-                f"{row['vocab_size']:,}",
-                f"{row['ids']:,}",
-                *(f"{row['by_domain'][name]:.3f}" for name in domains),
-                f"{row['bytes_per_token']:.3f}",
-                f"{row['embedding_params']:,}",
-                f"{row['embedding_share']:.1%}",
-            )
-            for row in sizes
-        ],
-        numbers_right=True,
-    )
-    for row in sizes:
-        if row["ids"] < row["vocab_size"]:
-            print_line(
-                f"{row['vocab_size']:,}: the sample has pairs for {row['ids']:,} ids only; draw "
-                "more text (tokenizer.sample.max_chars) to compare fairly"
-            )
-
-
-def show_sample(answer: Answer) -> None:
-    """Print the answer of `corpus tokenizer sample`."""
-    print_line(f"tokenizer {answer['sha256'][:16]} of {answer['of']}")
-    if answer.get("document") is not None:
-        found = answer["document"]
-        print_line(f"{found['doc_id']}: {found['side']}")
-        return
-    print_line()
-    rows = [
-        (
-            name,
-            f"{row['available_documents']:,}",
-            f"{row['documents']:,}",
-            f"{row['chars']:,}",
-            f"{row['chars'] / max(1, answer['chars']):.2%}",
-            f"{row['held_out_documents']:,}",
-            f"{row['held_out_chars']:,}",
-        )
-        for name, row in answer["domains"].items()
-    ]
-    heads = ("domain", "documents there", "trained on", "characters", "share", "held out",
-             "characters")  # fmt: skip
-    print_table(heads, rows, numbers_right=True)
-
-
-def show_audit(reports: Sequence[Answer]) -> None:
-    """Print the audit of the first tokenizer, compared with the others."""
-    first = reports[0]
-    special = first["special_tokens"]
-    print_fields(
-        [
-            ("tokenizer", f"{first['of']} ({first['sha256'][:16]})"),
-            ("kind", f"{first['kind']}, {first['vocab_size']:,} ids"),
-            ("bytes", f"{first['bytes_covered']} of 256 are tokens"),
-            (
-                "special tokens",
-                f"{special['one_id_and_back']} of {special['slots']} are one id and back; "
-                f"{len(special['named'])} named, {special['reserved']} reserved",
-            ),
-            ("", listed(list(special["named"]), 10) or None),
-            ("scripts", ", ".join(first["scripts"]) or None),
-            ("verdict", "passed" if first["passed"] else "FAILED"),
-        ]
-    )
-    for problem in first["problems"]:
-        print_line(f"  problem: {problem}")
-    for warning in first["warnings"]:
-        print_line(f"  warning: {warning}")
-    _compression(reports)
-    _probes(reports)
-    _vocabulary(reports)
-    for other in reports[1:]:
-        for problem in other["problems"]:
-            print_line(f"{other['of']}: {problem}")
-
-
-def _compression(reports: Sequence[Answer]) -> None:
-    """Print bytes per token by domain and by language; a longer bar is a better one."""
-    for kind in ("domain", "language"):
-        tables = [report["held_out"][f"by_{kind}"] for report in reports]
-        if not tables[0]:
-            continue
-        print_line()
-        rows: list[tuple[Any, ...]] = []
-        best = max((row["bytes_per_token"] for row in tables[0].values()), default=1.0) or 1.0
-        for name, row in [*tables[0].items(), ("total", reports[0]["held_out"])]:
-            others = [
-                table.get(name) if name != "total" else report["held_out"]
-                for table, report in zip(tables[1:], reports[1:], strict=True)
-            ]
-            rows.append(
-                (
-                    name,
-                    f"{row['documents']:,}",
-                    f"{row['bytes']:,}",
-                    f"{row['bytes_per_token']:.3f}",
-                    *(f"{other['bytes_per_token']:.3f}" for other in others if other),
-                    f"{row['tokens_per_word']:.3f}",
-                    bar(row["bytes_per_token"] / best, 16),
-                )
-            )
-        print_table(
-            (kind, "texts", "bytes", *_heads("bytes per token", reports), "tokens per word", ""),
-            rows,
-            numbers_right=True,
-        )
-
-
-def _probes(reports: Sequence[Answer]) -> None:
-    """Print how many tokens probe texts take, and whether they decode to themselves."""
-    print_line()
-    rows = []
-    for name, probe in reports[0]["probes"].items():
-        cells = [report["probes"][name] for report in reports]
-        shown = [f"{cell['tokens']:,}" + ("" if cell["exact"] else " inexact") for cell in cells]
-        rows.append((name, f"{probe['bytes']:,}", *shown))
-    print_table(
-        ("probe", "bytes", *_heads("tokens", reports)),
-        rows,
-        numbers_right=True,
-        marked=[not p["exact"] for p in reports[0]["probes"].values()],
-    )
-
-
-def _heads(what: str, reports: Sequence[Answer]) -> list[str]:
-    """Name the columns: one tokenizer needs no name, of several each has its own."""
-    if len(reports) == 1:
-        return [what]
-    print_line(f"{what}, by tokenizer:")
-    return [one_line(report["of"]) for report in reports]
-
-
-def _vocabulary(reports: Sequence[Answer]) -> None:
-    print_line()
-    names = (
-        ("merges", "merges"),
-        ("tokens across words", "across_words"),
-        ("mean bytes of a token", "mean_token_bytes"),
-        ("share that no held-out text needs", "unused_share"),
-        ("share that the sample does not need either", "never_used_share"),
-        ("tokens in other scripts than the text", "foreign"),
-        ("tokens with letters that are too long", "too_long"),
-    )
-    print_table(
-        ("vocabulary", *(one_line(report["of"]) for report in reports)),
-        [
-            (label, *(_number(report["vocabulary"].get(key)) for report in reports))
-            for label, key in names
-        ],
-        numbers_right=True,
-    )
-    vocabulary = reports[0]["vocabulary"]
-    for label, key in (
-        ("first merges", "first_merges"),
-        ("last merges", "last_merges"),
-        ("longest tokens", "longest"),
-        ("across words", "across_words_examples"),
-        ("of foreign scripts", "foreign_examples"),
-        ("too long", "too_long_examples"),
-    ):
-        if vocabulary[key]:
-            print_line(f"{label}: {listed(vocabulary[key])}")
-
-
-def _number(value: float | int | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-
-
-def one_line(text: str, width: int = 28) -> str:
-    """Shorten a token or a name to a cell of a table."""
-    shown = printable(text)
-    return shown if len(shown) <= width else f"{shown[: width - 1]}…"
-
-
-def listed(texts: Sequence[str], count: int = 12) -> str:
-    return "  ".join(one_line(text.replace(" ", "·")) for text in texts[:count])
+    return WrittenTokenizer(str(out), hashlib.sha256(data).hexdigest())

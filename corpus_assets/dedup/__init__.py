@@ -6,7 +6,7 @@ from catalog.doors import lazy_exports
 
 if TYPE_CHECKING:
     from corpus_assets.dedup.clusters import REASONS
-    from corpus_assets.dedup.export import export_signatures, signed_documents
+    from corpus_assets.dedup.export import WrittenSignatures, export_signatures, signed_documents
     from corpus_assets.dedup.oracle import compare_with_datasketch
     from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
     from corpus_assets.dedup.stage import (
@@ -28,6 +28,7 @@ __all__ = [
     "SURVIVOR_EXCHANGE",
     "ClusterSettings",
     "SignatureSettings",
+    "WrittenSignatures",
     "compare_with_datasketch",
     "export_signatures",
     "signed_documents",

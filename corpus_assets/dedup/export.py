@@ -9,12 +9,14 @@ import contextlib
 import json
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog.figures import counted
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorpusError, RecipeError
 from corpus_assets.core.store import local_checked
@@ -29,7 +31,40 @@ _ROWS_AT_ONCE = 4096
 _SCHEMA = pa.schema([("doc_id", pa.string()), ("minhash", pa.binary())])
 
 
-def export_signatures(pipeline: DedupPlanner, snapshot: str, out: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ExportedSignatures:
+    """A file of signatures, and how to index them."""
+
+    snapshot: str
+    documents: int
+    without_shingles: int
+    bands: int
+    rows_per_band: int
+    permutations: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenSignatures(ExportedSignatures):
+    """Signatures, and the file that they are in; takedowns know it where it is registered."""
+
+    out: str
+    is_registered: bool
+
+    def __str__(self) -> str:
+        reach = "takedowns do not reach it, as no version is named"
+        if self.is_registered:
+            reach = "takedowns name it (`catalog copies` lists it)"
+        return (
+            f"signatures of {counted(self.documents, 'document')} of {self.snapshot}: {self.out}; "
+            f"{self.without_shingles:,} without words left out\n"
+            f"index them with MinHashLSH(num_perm={self.permutations}, "
+            f"params=({self.bands}, {self.rows_per_band}))\n"
+            f"{reach}: export again after one"
+        )
+
+
+def export_signatures(pipeline: DedupPlanner, snapshot: str, out: Path) -> ExportedSignatures:
     """Write `doc_id` (hex) and `minhash` (a serialised LeanMinHash) of a snapshot to a Parquet file.
 
     Documents without a shingle are left out: their signatures would all be equal. The file appears
@@ -61,15 +96,15 @@ def export_signatures(pipeline: DedupPlanner, snapshot: str, out: Path) -> dict[
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-    return {
-        "snapshot": snapshot,
-        "documents": written,
-        "without_shingles": documents - written,
-        "bands": settings.bands,
-        "rows_per_band": settings.rows_per_band,
-        "permutations": settings.permutations,
-        "seed": SEED,
-    }
+    return ExportedSignatures(
+        snapshot,
+        written,
+        documents - written,
+        settings.bands,
+        settings.rows_per_band,
+        settings.permutations,
+        SEED,
+    )
 
 
 def signed_documents(path: Path) -> set[str] | None:

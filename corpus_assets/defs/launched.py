@@ -76,7 +76,7 @@ def remove(context: dg.OpExecutionContext, config: RemoveConfig, corpus: CorpusR
     """Take a snapshot that was added out of the recipe again, as `corpus snapshots remove` does."""
     home = Home.resolve(corpus.home or None)
     try:
-        gone, holding = remove_whole(
+        removed = remove_whole(
             corpus.chosen_recipe,
             home,
             corpus.overrides,
@@ -86,9 +86,11 @@ def remove(context: dg.OpExecutionContext, config: RemoveConfig, corpus: CorpusR
         )
     except KNOWN_ERRORS as error:
         raise dg.Failure(str(error), allow_retries=False) from None
-    if not holding:
+    if not removed.held_by:
         context.instance.delete_dynamic_partition(SNAPSHOTS.name or "", config.snapshot)
-    context.add_output_metadata({"source": gone.source, "versions_that_hold_it": holding})
+    context.add_output_metadata(
+        {"source": removed.source, "versions_that_hold_it": removed.held_by}
+    )
 
 
 @dg.job(executor_def=dg.in_process_executor)

@@ -7,14 +7,16 @@ from catalog.doors import lazy_exports
 if TYPE_CHECKING:
     from corpus_assets.evidence.canaries import memories
     from corpus_assets.evidence.gate import (
+        Compared,
+        Decided,
         Results,
         compare_results,
         decide_gate,
-        describe_comparison,
         find_results,
         stored_results,
     )
     from corpus_assets.evidence.home import (
+        Imported,
         forget_heldout,
         import_runs,
         missing_runs,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         train_missing,
     )
     from corpus_assets.evidence.mixtures import (
+        ProposedMix,
         comparison_text,
         fit_swarm,
         group_predictions,
@@ -39,11 +42,14 @@ else:
     __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
+    "Compared",
+    "Decided",
+    "Imported",
+    "ProposedMix",
     "Results",
     "compare_results",
     "comparison_text",
     "decide_gate",
-    "describe_comparison",
     "evidence_page",
     "find_pack",
     "find_results",

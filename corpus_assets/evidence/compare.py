@@ -14,10 +14,12 @@ order of this file, exact enough for another program to come to the same interva
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
+
+from catalog.answers import Shown, told
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -92,9 +94,9 @@ class Difference:
     """Of one domain, or of the macro average: percent of the baseline's bits per byte."""
 
     domain: str
-    baseline_bpb: float
-    bpb: float
-    percent: float
+    baseline_bpb: Annotated[float, Shown("baseline bpb", "{:.4f}".format)]
+    bpb: Annotated[float, Shown(form="{:.4f}".format)]
+    percent: Annotated[float, Shown(form="{:+.2f}".format)]
     low: float
     high: float
     training_variance: float
@@ -113,6 +115,10 @@ class Difference:
         """Return it with an interval of that confidence."""
         half = _quantile(0.5 + confidence / 2, self.degrees) * self.error
         return replace(self, low=self.percent - half, high=self.percent + half)
+
+    @property
+    def interval(self) -> str:
+        return f"[{self.low:+.2f}, {self.high:+.2f}]"
 
     @property
     def error(self) -> float:
@@ -161,20 +167,24 @@ class Comparison:
 
     arm: str
     baseline: str
-    main: tuple[Difference, ...]  # domains by name, then the macro average
-    other: tuple[Difference, ...]  # at the other learning rate; empty where nothing ran there
+    main: Annotated[tuple[Difference, ...], Shown(key="differences")]
+    """Domains by name, then the macro average."""
+    other: Annotated[tuple[Difference, ...], Shown(key="other_rate")]
+    """At the other learning rate; empty where nothing ran there."""
     verdict: str
     reasons: tuple[str, ...]
     more_seeds: int | None  # that would decide it, if what is seen is so; None: no number would
     regressed: tuple[str, ...]  # guarded domains that are worse by more than their margin
-    confidence: float  # of the macro interval, after Holm
+    confidence: Annotated[float, Shown(key="macro_confidence")]  # of the interval, after Holm
     unsafe: tuple[str, ...] = ()  # guarded domains that may be, for all that is known
+    compute_factor: "ComputeFactor | None" = None  # None where too few budgets were run
 
     @property
     def macro(self) -> Difference:
         return self.main[-1]
 
     @property
+    @told
     def words(self) -> str:
         """The verdict as it is shown."""
         if self.verdict != NOT_DECIDED or not self.more_seeds:

@@ -7,13 +7,14 @@ was imported into a store. The rule is the plan's: it was hashed before the firs
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from catalog.answers import Shown
 from catalog.db import GateRow, MetricRow, Registry
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.store import Store
@@ -22,7 +23,6 @@ from corpus_assets.evidence.compare import (
     WORSE,
     Bootstrap,
     Comparison,
-    ComputeFactor,
     DecisionRule,
     HeldOut,
     Scores,
@@ -209,8 +209,7 @@ def find_results(place: Path | Store, *names: str) -> Results:
 class Compared:
     """Every arm of a plan against its baseline."""
 
-    comparisons: tuple[Comparison, ...]
-    factors: Mapping[str, ComputeFactor | None]
+    comparisons: Annotated[tuple[Comparison, ...], Shown(key="arms")]
     notes: tuple[str, ...]
 
     def of(self, arm: str) -> Comparison:
@@ -243,7 +242,6 @@ def compare_results(results: Results, baseline: str | None = None) -> Compared:
         raise EvidenceError(f"arm {absent[0]} has {few}: run the pack to its end")
     there = {arm: own for arm, own in scores.items() if arm not in absent}
     found = compare_arms(held_out, against, there, results.rule, bootstrap, len(absent))
-    factors: dict[str, ComputeFactor | None] = dict.fromkeys(named)
     notes = [*results.strays, *results.document_lines(), *bootstrap.notes]
     notes += [f"arm {arm} has {few}" for arm in absent]
     losses = {
@@ -256,10 +254,12 @@ def compare_results(results: Results, baseline: str | None = None) -> Compared:
     else:
         try:
             curve = fit_curve(list(losses), list(losses.values()))
-            factors = {c.arm: compute_factor(curve, c.macro, tokens) for c in found}
+            found = [
+                replace(c, compute_factor=compute_factor(curve, c.macro, tokens)) for c in found
+            ]
         except ValueError as error:
             notes.append(str(error))
-    return Compared(tuple(found), factors, tuple(notes))
+    return Compared(tuple(found), tuple(notes))
 
 
 def _macro(
@@ -299,6 +299,33 @@ def _interval(found: Comparison) -> str:
     return f"macro {macro.percent:+.2f}% [{macro.low:+.2f}, {macro.high:+.2f}]"
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """What the gate `models` records of a comparison."""
+
+    outcome: str
+    message: str
+    plan: str
+    baseline: str
+    more_seeds: int | None
+    regressed: tuple[str, ...]
+    unsafe: tuple[str, ...]
+    notes: tuple[str, ...]
+    intervals: list[list[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided(Verdict):
+    """A verdict, and what became of the version."""
+
+    version: str
+    state: str
+    release: str
+
+    def __str__(self) -> str:
+        return f"models: {self.outcome}: {self.message}\n{self.release}"
+
+
 def decide_gate(registry: Registry, store: Store, version: str, results: Results) -> GateRow:
     """Write the gate `models` of a version, and its metrics, from the results of a plan."""
     row = registry.version(version)
@@ -320,26 +347,27 @@ def decide_gate(registry: Registry, store: Store, version: str, results: Results
         problems.append("the plan has another rule than the recipe")
     if problems and outcome == PASSED:
         outcome, message = UNDECIDED, f"{'; '.join(problems)} ({message})"
+    verdict = Verdict(
+        outcome,
+        message,
+        results.digest,
+        baseline,
+        found.more_seeds,
+        found.regressed,
+        found.unsafe,
+        compared.notes,
+        interval_table(found, results.rule),
+    )
     gate = GateRow(
         row.name,
         MODELS_GATE,
         outcome == PASSED,
         found.macro.percent,
         100 * results.rule.margin,
-        {
-            "outcome": outcome,
-            "message": message,
-            "plan": results.digest,
-            "baseline": baseline,
-            "more_seeds": found.more_seeds,
-            "regressed": list(found.regressed),
-            "unsafe": list(found.unsafe),
-            "notes": list(compared.notes),
-            "intervals": interval_table(found, results.rule),
-        },
+        asdict(verdict),
     )
     registry.put_gate(gate)
-    factor = compared.factors[arm]
+    factor = found.compute_factor
     metrics = [
         *(MetricRow(f"bpb_{d.domain}", d.bpb, version=row.name) for d in found.main),
         *(MetricRow(f"bpb_change_{d.domain}", d.percent, version=row.name) for d in found.main),
@@ -361,43 +389,4 @@ def _plain(rule: DecisionRule) -> dict[str, Any]:
         "confidence": rule.confidence,
         "must_not_regress": list(rule.must_not_regress),
         "unless": dict(rule.unless),
-    }
-
-
-def describe_comparison(compared: Compared) -> dict[str, Any]:
-    """Return comparisons as plain values, for --json."""
-
-    def rows(differences: Sequence[Any]) -> list[dict[str, Any]]:
-        names = ("domain", "baseline_bpb", "bpb", "percent", "low", "high", "p", "degrees", "seeds")
-        return [
-            {name: getattr(d, name) for name in names}
-            | {
-                "training_variance": d.training_variance,
-                "evaluation_variance": d.evaluation_variance,
-                "is_paired": d.is_paired,
-            }
-            for d in differences
-        ]
-
-    return {
-        "arms": [
-            {
-                "arm": found.arm,
-                "baseline": found.baseline,
-                "verdict": found.verdict,
-                "words": found.words,
-                "reasons": list(found.reasons),
-                "more_seeds": found.more_seeds,
-                "regressed": list(found.regressed),
-                "unsafe": list(found.unsafe),
-                "macro_confidence": found.confidence,
-                "differences": rows(found.main),
-                "other_rate": rows(found.other),
-                "compute_factor": None
-                if (factor := compared.factors[found.arm]) is None
-                else {"factor": factor.factor, "low": factor.low, "high": factor.high},
-            }
-            for found in compared.comparisons
-        ],
-        "notes": list(compared.notes),
     }

@@ -88,6 +88,13 @@ class Imported:
     runs: int
     strays: tuple[str, ...]
 
+    def __str__(self) -> str:
+        return f"imported {counted(self.runs, 'run')} of plan {self.plan[:16]}"
+
+    @property
+    def notes(self) -> list[str]:
+        return [f"deviation: {stray}" for stray in self.strays]
+
 
 def plan_comparison(store: Store, registry: Registry, path: Path) -> Plan:
     """Pin what a YAML file asks for: versions, held-out set, tokenizer and code by their digests."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 import yaml
 from scipy.optimize import least_squares
 
+from catalog.answers import told
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.evidence.compare import Floats
 from corpus_assets.evidence.gate import Results
@@ -40,14 +41,27 @@ class Proposal:
     limits: Mapping[str, float]
 
     @property
+    @told
     def gain(self) -> float:
         """The expected change of the loss in percent of that of proportional weights."""
         return 100 * (self.loss / self.proportional_loss - 1)
 
-    def recipe_text(self) -> str:
+    @property
+    @told
+    def recipe(self) -> str:
         """The `mixture` section of a recipe with these weights."""
         domains = {group: round(weight, 4) for group, weight in self.weights.items()}
         return yaml.safe_dump({"mixture": {"domains": domains}}, sort_keys=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposedMix(Proposal):
+    """A proposal for a version: the version to build with it, and the comparison that would
+    validate it where one was written."""
+
+    version: str
+    arm: str
+    comparison: str | None
 
 
 def comparison_text(results: Results, version: str, arm: str, heldout: str) -> str:

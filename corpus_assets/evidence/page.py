@@ -27,7 +27,7 @@ def evidence_page(results: Results, compared: Compared) -> str:
 
 
 def _compared(results: Results, compared: Compared, found: Comparison) -> dict[str, object]:
-    factor = compared.factors[found.arm]
+    factor = found.compute_factor
     return {
         "arm": found.arm,
         "baseline": found.baseline,

@@ -3,7 +3,6 @@ beside their references, and what the audit of the tokenizer says. Plain data fo
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,7 +22,7 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
 from corpus_assets.select import LOSSES_NOTE, Bounds, rule_losses_message, summed_losses
 from corpus_assets.signals import EngineComparison, compare_with_fasttext
-from corpus_assets.tokenizer import audit_of
+from corpus_assets.tokenizer import Audit, audit_of
 from corpus_loader import Manifest
 
 SCHEMA_PARTS = 256
@@ -246,53 +245,53 @@ def tokenizer_checks(pipeline: Pipeline) -> list[CheckOutcome]:
     return [_audit(report, is_warning), _compression(report), _merges(report)]
 
 
-def _audit(report: Mapping[str, Any], is_warning: bool) -> CheckOutcome:
-    special, held_out = report["special_tokens"], report["held_out"]
-    texts = f" and {held_out['documents']} held-out texts" if held_out["documents"] else ""
+def _audit(report: Audit, is_warning: bool) -> CheckOutcome:
+    special, held_out = report.special_tokens, report.held_out
+    texts = f" and {held_out.documents} held-out texts" if held_out.documents else ""
     message = (
-        f"{len(report['probes'])} probes{texts} come back exactly; {report['bytes_covered']} of "
-        f"256 bytes are tokens; {special['one_id_and_back']} of {special['slots']} special tokens "
+        f"{len(report.probes)} probes{texts} come back exactly; {report.bytes_covered} of "
+        f"256 bytes are tokens; {special.one_id_and_back} of {special.slots} special tokens "
         "are one id and back"
     )
-    numbers = {
-        "vocab_size": report["vocab_size"],
-        "bytes_covered": report["bytes_covered"],
-        "special_tokens": special["slots"],
-        "held_out_documents": held_out["documents"],
-        "foreign_tokens": report["vocabulary"]["foreign"],
-        "too_long_tokens": report["vocabulary"]["too_long"],
+    numbers: dict[str, int | float] = {
+        "vocab_size": report.vocab_size,
+        "bytes_covered": report.bytes_covered,
+        "special_tokens": special.slots,
+        "held_out_documents": held_out.documents,
+        "foreign_tokens": report.vocabulary.foreign,
+        "too_long_tokens": report.vocabulary.too_long,
     }
-    if "never_used_share" in report["vocabulary"]:
-        numbers["never_used_share"] = report["vocabulary"]["never_used_share"]
-    problems = "; ".join(report["problems"])
-    if report["passed"] and not texts:  # nothing is wrong, and no text was seen to be right
+    if report.vocabulary.never_used_share is not None:
+        numbers["never_used_share"] = report.vocabulary.never_used_share
+    problems = "; ".join(report.problems)
+    if report.passed and not texts:  # nothing is wrong, and no text was seen to be right
         note = f"the audit ran on 0 held-out texts: not measured; {message}"
         return CheckOutcome("audit", False, note, True, numbers)
-    return CheckOutcome("audit", report["passed"], problems or message, is_warning, numbers)
+    return CheckOutcome("audit", report.passed, problems or message, is_warning, numbers)
 
 
-def _compression(report: Mapping[str, Any]) -> CheckOutcome:
-    held_out = report["held_out"]
-    numbers: dict[str, int | float] = {"bytes_per_token": held_out["bytes_per_token"]}
-    for kind in ("domain", "language"):
-        for name, row in held_out[f"by_{kind}"].items():
-            numbers[f"bytes_per_token ({kind} {name})"] = row["bytes_per_token"]
-    unused = report["vocabulary"]["unused_share"]
+def _compression(report: Audit) -> CheckOutcome:
+    held_out = report.held_out
+    numbers: dict[str, int | float] = {"bytes_per_token": held_out.bytes_per_token}
+    for kind, rows in (("domain", held_out.by_domain), ("language", held_out.by_language)):
+        for name, row in rows.items():
+            numbers[f"bytes_per_token ({kind} {name})"] = row.bytes_per_token
+    unused = report.vocabulary.unused_share
     if unused is not None:
         numbers["unused_share"] = unused
-    message = f"{held_out['bytes_per_token']} bytes per token on {held_out['documents']} texts"
-    seen = bool(held_out["documents"])
+    message = f"{held_out.bytes_per_token} bytes per token on {held_out.documents} texts"
+    seen = bool(held_out.documents)
     return CheckOutcome(
         "compression", seen, message if seen else "there is no held-out text", True, numbers
     )
 
 
-def _merges(report: Mapping[str, Any]) -> CheckOutcome:
-    vocabulary = report["vocabulary"]
-    across = vocabulary["across_words"]
+def _merges(report: Audit) -> CheckOutcome:
+    vocabulary = report.vocabulary
+    across = vocabulary.across_words
     message = (
         f"{across} tokens go across words: `corpus tokenizer audit` shows some"
         if across
-        else f"none of {vocabulary['merges']:,} merges goes across words"
+        else f"none of {vocabulary.merges:,} merges goes across words"
     )
     return CheckOutcome("merges", not across, message, True, {"across_words": across})

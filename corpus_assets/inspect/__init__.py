@@ -5,79 +5,99 @@ from typing import TYPE_CHECKING
 from catalog.doors import lazy_exports
 
 if TYPE_CHECKING:
-    from corpus_assets.inspect.benchmark_hits import contamination_of, judged_text
-    from corpus_assets.inspect.canary import draw_canary
-    from corpus_assets.inspect.canary_page import render_canary
+    from corpus_assets.inspect.benchmark_hits import Contamination, contamination_of, judged_text
+    from corpus_assets.inspect.build_plan import PlannedAsset, planned_assets
+    from corpus_assets.inspect.canary_page import write_canary
     from corpus_assets.inspect.cost import (
-        GIB,
         Crawls,
+        Estimate,
+        VersionCost,
         cost_at,
         cost_section,
         estimate,
         load_prices,
         version_cost,
     )
-    from corpus_assets.inspect.document_signals import signals_of
-    from corpus_assets.inspect.mix import MixSource, differences, mix_source, newest_version
+    from corpus_assets.inspect.document_signals import DocumentSignals, signals_of
+    from corpus_assets.inspect.mix import MixAnswer, MixComparison, compare_mixes, mix_answer
     from corpus_assets.inspect.mix_plot import write_plot
     from corpus_assets.inspect.review import judgements_section
     from corpus_assets.inspect.snapshots import (
+        AddedCrawl,
         Book,
+        Known,
+        NewCrawl,
+        RemovedSnapshot,
+        add_crawl,
         discover,
         follow,
         known_snapshots,
-        make_entry,
         remove_whole,
-        shown_bytes,
     )
-    from corpus_assets.inspect.sweep import Model, layer_params, sweep_sizes
-    from corpus_assets.inspect.tokenizers import find_subject, read_texts, sample_of, side_of
+    from corpus_assets.inspect.status import Status, home_status
+    from corpus_assets.inspect.sweep import Model, Sweep, layer_params, sweep_sizes
+    from corpus_assets.inspect.token_plan import TokensWanted, plan_tokens
+    from corpus_assets.inspect.tokenizers import (
+        ComparedAudit,
+        NamedAudit,
+        SampleSummary,
+        compare_audits,
+        sample_of,
+    )
     from corpus_assets.inspect.unreadable_files import skip_failed, unskip_files
-    from corpus_assets.inspect.version_columns import Ruling, open_columns, open_version
-    from corpus_assets.inspect.whatif import compare
-    from corpus_assets.inspect.whatif_answer import answer_of, samples_of
+    from corpus_assets.inspect.whatif_answer import Example, WhatIf, what_if
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
-    "GIB",
+    "AddedCrawl",
     "Book",
+    "ComparedAudit",
+    "Contamination",
     "Crawls",
-    "MixSource",
+    "DocumentSignals",
+    "Estimate",
+    "Example",
+    "Known",
+    "MixAnswer",
+    "MixComparison",
     "Model",
-    "Ruling",
-    "answer_of",
-    "compare",
+    "NamedAudit",
+    "NewCrawl",
+    "PlannedAsset",
+    "RemovedSnapshot",
+    "SampleSummary",
+    "Status",
+    "Sweep",
+    "TokensWanted",
+    "VersionCost",
+    "WhatIf",
+    "add_crawl",
+    "compare_audits",
+    "compare_mixes",
     "contamination_of",
     "cost_at",
     "cost_section",
-    "differences",
     "discover",
-    "draw_canary",
     "estimate",
-    "find_subject",
     "follow",
+    "home_status",
     "judged_text",
     "judgements_section",
     "known_snapshots",
     "layer_params",
     "load_prices",
-    "make_entry",
-    "mix_source",
-    "newest_version",
-    "open_columns",
-    "open_version",
-    "read_texts",
+    "mix_answer",
+    "plan_tokens",
+    "planned_assets",
     "remove_whole",
-    "render_canary",
     "sample_of",
-    "samples_of",
-    "shown_bytes",
-    "side_of",
     "signals_of",
     "skip_failed",
     "sweep_sizes",
     "unskip_files",
     "version_cost",
+    "what_if",
+    "write_canary",
     "write_plot",
 ]

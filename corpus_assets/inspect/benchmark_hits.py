@@ -1,17 +1,18 @@
 """Rows of a version's `benchmark_hits`, with the part and the text of each."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
+from catalog.answers import Count, Shown
 from catalog.ask import benchmarks_found
 from catalog.db import Registry
 from catalog.errors import UnknownName
 from catalog.formats.store import FileStore
 from catalog.lineage import Lineage, Row
+from corpus_assets.core.home import Home
 from corpus_assets.decontam import CUT, DROP, KEEP, NEAR_MISS
-from corpus_assets.inspect.document_signals import Answer
-from corpus_assets.inspect.version_columns import PartFiles, VersionColumns
+from corpus_assets.inspect.version_columns import PartFiles, VersionColumns, open_version
 from corpus_assets.inspect.version_documents import read_documents
 
 CLOSEST_FIRST = (
@@ -21,68 +22,89 @@ CLOSEST_FIRST = (
 
 
 @dataclass(frozen=True)
-class Hit:
-    """One item in one document; `row` without the document's id."""
+class BenchmarkCounts:
+    """What was found of one benchmark."""
 
-    part: PartFiles
-    doc_id: bytes
-    row: dict[str, Any]
-    text_row: int = -1
+    benchmark: str
+    items_seen: Count
+    documents: Count
+    near_miss_items: Annotated[Count, Shown("near misses")]
+    near_miss_documents: Annotated[Count, Shown("in documents")]
+    common_items: Count
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One item in one document."""
+
+    doc_id: str
+    snapshot: str
+    url: str | None
+    suppressed: bool
+    benchmark: str
+    item_id: str
+    kind: str
+    matched: int
+    total: int
+    share: float
+    similarity: float | None
+    verdict: str
+    places: list[dict[str, int]]
+    text: list[str] | None
+
+
+@dataclass(frozen=True)
+class Contamination:
+    """What was found of benchmarks in a version, and the closest of the hits asked for."""
+
+    version: str
+    benchmarks: list[BenchmarkCounts]
+    total: int
+    hits: list[Hit]
 
 
 def contamination_of(
-    registry: Registry,
-    columns: VersionColumns,
+    home: Home,
+    version: str | None,
     benchmark: str | None,
     verdicts: Collection[str],
     limit: int,
     with_text: bool,
-) -> Answer:
+) -> Contamination:
     """Return what was found of each benchmark, and at most `limit` hits with their documents."""
+    registry, columns = open_version(home, version)
     with _lineage(registry, columns) as lineage:
         found = benchmarks_found(lineage)
         total, rows = _hits(lineage, benchmark, verdicts, limit)
-    parts = {(part.snapshot, part.part): part for part in columns.parts}
-    hits = [
-        Hit(parts[row.pop("snapshot"), row.pop("part")], row.pop("doc_id"), row) for row in rows
-    ]
-    return {
-        "version": lineage.version.name,
-        "benchmarks": [
-            {
-                "benchmark": name,
-                "items_seen": one.seen,
-                "documents": one.documents,
-                "near_miss_items": one.near_miss_items,
-                "near_miss_documents": one.near_miss_documents,
-                "common_items": one.common_items,
-            }
+    place_of = _Places(columns)
+    return Contamination(
+        version=lineage.version.name,
+        benchmarks=[
+            BenchmarkCounts(
+                name,
+                one.seen,
+                one.documents,
+                one.near_miss_items,
+                one.near_miss_documents,
+                one.common_items,
+            )
             for name, one in found.items()
             if benchmark in (None, name)
         ],
-        "total": total,
-        "hits": [_described(columns, hit, with_text) for hit in _places_of(columns, hits)],
-    }
+        total=total,
+        hits=[_hit(columns, place_of, row, with_text) for row in rows],
+    )
 
 
 def _lineage(registry: Registry, columns: VersionColumns) -> Lineage:
     return Lineage(registry, FileStore(columns.store.url), columns.title.removeprefix("version "))
 
 
-def _described(columns: VersionColumns, hit: Hit, with_text: bool) -> Answer:
-    (page,) = read_documents(columns, hit.part, [hit.text_row], with_text)
-    answer: Answer = {
-        "doc_id": page.doc_id,
-        "snapshot": hit.part.snapshot,
-        "url": page.url,
-        "suppressed": page.suppressed,
-        **hit.row,
-    }
-    if with_text:
-        answer["text"] = page.text and [
-            page.text[place["start"] : place["end"]] for place in hit.row["places"]
-        ]
-    return answer
+def _hit(columns: VersionColumns, place_of: "_Places", row: Row, with_text: bool) -> Hit:
+    part, at = place_of(row.pop("snapshot"), row.pop("part"), row.pop("doc_id"))
+    (page,) = read_documents(columns, part, [at], with_text)
+    cut = page.text and [page.text[place["start"] : place["end"]] for place in row["places"]]
+    return Hit(page.doc_id, part.snapshot, page.url, page.suppressed, **row, text=cut or None)
 
 
 def _hits(
@@ -99,9 +121,10 @@ def _hits(
 
 
 def judged_text(
-    registry: Registry, columns: VersionColumns, doc_id: str, item: str
+    home: Home, version: str | None, doc_id: str, item: str
 ) -> tuple[bytes, tuple[str, str]]:
     """Return the text id of a document with a near miss, and the item's (benchmark, id)."""
+    registry, columns = open_version(home, version)
     with _lineage(registry, columns) as lineage:
         hits = lineage.query(
             f"FROM {lineage.scan('benchmark_hits')} "
@@ -120,13 +143,18 @@ def judged_text(
     )
 
 
-def _places_of(columns: VersionColumns, hits: Sequence[Hit]) -> Iterator[Hit]:
-    """Yield the hits with the rows of their documents; of several captures, the first."""
-    rows: dict[str, dict[bytes, int]] = {}
-    for hit in hits:
-        if hit.part.documents not in rows:
-            ids = columns.read(hit.part.documents, ["doc_id"])["doc_id"].to_pylist()
-            rows[hit.part.documents] = {
-                doc_id: len(ids) - 1 - i for i, doc_id in enumerate(reversed(ids))
-            }
-        yield Hit(hit.part, hit.doc_id, hit.row, rows[hit.part.documents][hit.doc_id])
+class _Places:
+    """Where documents are in their parts; of several captures, the first."""
+
+    def __init__(self, columns: VersionColumns) -> None:
+        self._columns = columns
+        self._parts = {(part.snapshot, part.part): part for part in columns.parts}
+        self._rows: dict[str, dict[bytes, int]] = {}
+
+    def __call__(self, snapshot: str, part: int, doc_id: bytes) -> tuple[PartFiles, int]:
+        found = self._parts[snapshot, part]
+        if found.documents not in self._rows:
+            ids = self._columns.read(found.documents, ["doc_id"])["doc_id"].to_pylist()
+            last = len(ids) - 1
+            self._rows[found.documents] = {one: last - i for i, one in enumerate(reversed(ids))}
+        return found, self._rows[found.documents][doc_id]

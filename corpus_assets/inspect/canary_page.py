@@ -4,15 +4,30 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from catalog.copies import writing
 from catalog.pages import render
-from corpus_assets.inspect.canary import Group, Specimen
+from corpus_assets.core.errors import CorpusError
+from corpus_assets.core.home import Home
+from corpus_assets.inspect.canary import Group, Specimen, draw_canary
+from corpus_assets.inspect.version_columns import open_version
 
 TEMPLATE = Path(__file__).parent / "templates" / "canary.html"
 
 
-def render_canary(
-    version: str, groups: Iterable[tuple[Group, list[Specimen]]], max_chars: int
-) -> str:
+def write_canary(home: Home, version: str, per_reason: int, max_chars: int, target: Path) -> None:
+    """Draw a page of sample documents and write it, registered as a copy of those it shows."""
+    registry, columns = open_version(home, version)
+    groups = list(draw_canary(columns, per_reason))
+    page = _rendered(version, groups, max_chars)
+    shown = {registry.version(version).name: {one.doc_id for _, some in groups for one in some}}
+    try:
+        with writing(registry, home.root, target, "page", shown):
+            target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise CorpusError(f"cannot write {target}: {error}") from error
+
+
+def _rendered(version: str, groups: Iterable[tuple[Group, list[Specimen]]], max_chars: int) -> str:
     """Render every group with its specimens; a group with nothing to show says so."""
     shown: list[dict[str, Any]] = []
     stages: dict[str, list[dict[str, Any]]] = {}

@@ -10,16 +10,17 @@ measured one.
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import yaml
 
+from catalog.answers import JSON_ONLY, Bytes, Count, Shown
 from catalog.db import ArtifactRow, Registry, VersionRow
 from catalog.errors import CatalogError
-from catalog.figures import size
+from catalog.figures import counted, short, size
 from catalog.pages import Section, render
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
@@ -35,6 +36,9 @@ TRILLION = 1e12
 DRAWS = 1000
 SEED = 20
 BETWEEN = (5.0, 95.0)  # percentiles of the draws
+
+
+OWN_PRICES = "prices are round defaults; pass your own with --prices"
 
 
 @dataclass(frozen=True)
@@ -69,30 +73,117 @@ def _is_amount(value: object) -> bool:
 
 
 @dataclass(frozen=True)
+class Money:
+    """What something costs, by kind; storage for a month."""
+
+    cpu: float
+    storage: float
+    requests: float
+
+    @property
+    def total(self) -> float:
+        return self.cpu + self.storage + self.requests
+
+
+def shown_money(amount: float) -> str:
+    """Return money with as many digits as it has."""
+    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.6f}"
+
+
+def _seconds(hours: float) -> str:
+    return f"{hours * HOUR_S:,.1f}"
+
+
+@dataclass(frozen=True)
 class Cost:
     """Of a stage, or of everything. `unmeasured` parts were computed by a build that noted no
     times."""
 
-    parts: int = 0
+    parts: Count = 0
     unmeasured: int = 0
     documents: int = 0
-    cpu_hours: float = 0.0
-    wall_hours: float = 0.0
-    peak_bytes: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    objects: int = 0  # written
+    cpu_hours: Annotated[float, Shown("CPU s", _seconds)] = 0.0
+    wall_hours: Annotated[float, Shown("wall s", _seconds)] = 0.0
+    peak_bytes: Annotated[Bytes, Shown("peak memory")] = 0
+    bytes_in: Annotated[Bytes, Shown("read")] = 0
+    bytes_out: Annotated[Bytes, Shown("written")] = 0
+    objects: Count = 0  # written
     reads: int = 0
     retries: int = 0
 
-    def money(self, prices: Prices) -> dict[str, float]:
-        """Return what it costs, by kind; storage for a month."""
-        return {
-            "cpu": self.cpu_hours * prices.cpu_hour,
-            "storage": self.bytes_out / GIB * prices.gib_month,
-            "requests": self.objects / 1000 * prices.thousand_writes
+    def priced(self, prices: Prices) -> Money:
+        """Return what it costs."""
+        return Money(
+            self.cpu_hours * prices.cpu_hour,
+            self.bytes_out / GIB * prices.gib_month,
+            self.objects / 1000 * prices.thousand_writes
             + self.reads / 1000 * prices.thousand_reads,
-        }
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageCost(Cost):
+    """The cost of one stage."""
+
+    stage: str
+    money: Annotated[float, Shown(form=shown_money)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TotalCost(Cost):
+    """The cost of everything."""
+
+    money: Money
+
+    def __str__(self) -> str:
+        unmeasured = counted(self.unmeasured, "part")
+        return (
+            f"{counted(self.parts, 'part')}, {_seconds(self.cpu_hours)} CPU s, "
+            f"{size(self.bytes_out)} in {counted(self.objects, 'object')}, "
+            f"money {shown_money(self.money.total)}"
+            + (f"; {unmeasured} computed before costs were recorded" if self.unmeasured else "")
+        )
+
+
+@dataclass(frozen=True)
+class UnitCost:
+    """What a number of documents, or of tokens, costs."""
+
+    cpu_hours: float
+    bytes_out: float
+    objects: float
+    money: float
+
+    def __str__(self) -> str:
+        return (
+            f"{short(self.cpu_hours)} CPU hours, {size(self.bytes_out)} stored, "
+            f"{self.objects:,.0f} objects, money {shown_money(self.money)}"
+        )
+
+
+STAGE_COLUMNS = ("stage", "parts", "cpu_hours", "wall_hours", "peak_bytes", "bytes_in", "bytes_out",
+                 "objects", "retries", "money")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class VersionCost:
+    """What a version cost to build."""
+
+    version: str
+    documents_in: Annotated[Count, Shown("documents read")]
+    documents: Count
+    tokens: Count
+    first_computed_at: Annotated[str | None, Shown("computed from")]
+    last_computed_at: Annotated[str | None, Shown("to")]
+    prices: Annotated[Prices, JSON_ONLY]
+    stages: Annotated[tuple[StageCost, ...], Shown(columns=STAGE_COLUMNS)]
+    total: Annotated[TotalCost, Shown(form=str)]
+    per_1000_documents: Annotated[UnitCost, Shown("for 1,000 documents read", str)]
+    per_trillion_tokens: Annotated[UnitCost, Shown("for a trillion tokens", str)]
+
+    @property
+    def notes(self) -> list[str]:
+        return [OWN_PRICES] if self.prices == Prices() else []
 
 
 def cost_of(rows: Sequence[ArtifactRow]) -> Cost:
@@ -153,8 +244,8 @@ def by_stage(rows: Iterable[ArtifactRow]) -> dict[str, list[ArtifactRow]]:
     return {stage: some for stage, some in found.items() if some}
 
 
-def cost_at(catalog_url: str, store_url: str, version: str) -> dict[str, object]:
-    """Return the answer of `corpus cost` for the catalog's pages, at our own prices."""
+def cost_at(catalog_url: str, store_url: str, version: str) -> VersionCost:
+    """Return what a version cost for the catalog's pages, at our own prices."""
     home = replace(Home.resolve(), catalog_url=catalog_url, store_url=store_url)
     _, registry = open_home(home)
     try:
@@ -163,37 +254,38 @@ def cost_at(catalog_url: str, store_url: str, version: str) -> dict[str, object]
         raise CatalogError(f"the cost of {version} is not known: {error}") from error
 
 
-def version_cost(home: Home, version: VersionRow, prices: Prices) -> dict[str, object]:
-    """Return the answer of `corpus cost`."""
+def version_cost(home: Home, version: VersionRow, prices: Prices) -> VersionCost:
+    """Compute what a version cost, by stage and in all."""
     rows = artifacts_of(home, version.name)
     ingested = sum(row.documents_in for row in rows if row.stage == DOCUMENTS.name)
     total = cost_of(rows)
-    money = total.money(prices)
-    per_token = TRILLION / version.tokens if version.tokens else 0.0
-    return {
-        "version": version.name,
-        "documents_in": ingested,
-        "documents": version.documents,
-        "tokens": version.tokens,
-        "first_computed_at": min((row.created_at for row in rows), default=None),
-        "last_computed_at": max((row.created_at for row in rows), default=None),
-        "prices": asdict(prices),
-        "stages": [
-            {"stage": stage, **asdict(cost), "money": sum(cost.money(prices).values())}
+    money = total.priced(prices)
+    return VersionCost(
+        version=version.name,
+        documents_in=ingested,
+        documents=version.documents,
+        tokens=version.tokens,
+        first_computed_at=min((row.created_at for row in rows), default=None),
+        last_computed_at=max((row.created_at for row in rows), default=None),
+        prices=prices,
+        stages=tuple(
+            StageCost(**vars(cost), stage=stage, money=cost.priced(prices).total)
             for stage, some in by_stage(rows).items()
             for cost in [cost_of(some)]
-        ],
-        "total": asdict(total) | {"money": money},
-        "per_1000_documents": _scaled(total, money, 1000 / ingested if ingested else 0.0),
-        "per_trillion_tokens": _scaled(total, money, per_token),
-    }
+        ),
+        total=TotalCost(**vars(total), money=money),
+        per_1000_documents=_scaled(total, money, 1000 / ingested if ingested else 0.0),
+        per_trillion_tokens=_scaled(
+            total, money, TRILLION / version.tokens if version.tokens else 0.0
+        ),
+    )
 
 
 def cost_section(home: Home, version: VersionRow, prices: Prices) -> Section:
     """Return a section of a report: when a version was built and what it took. The report in the
     store holds no times: two builds give the same one."""
     released = f", released {version.released_at}" if version.released_at else ""
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "when": f"Published {version.created_at}{released}",
         "error": None,
     }
@@ -205,23 +297,22 @@ def cost_section(home: Home, version: VersionRow, prices: Prices) -> Section:
     return Section("When and at what cost", render(TEMPLATE, **values))
 
 
-def _by_stage(cost: Mapping[str, Any]) -> list[tuple[object, ...]]:
-    total = cost["total"]
-    everything = {"stage": "total"} | total | {"money": sum(total["money"].values())}
+def _by_stage(cost: VersionCost) -> list[tuple[object, ...]]:
+    rows = [(one.stage, one, one.money) for one in cost.stages]
     return [
-        (one["stage"], one["parts"], f"{one['cpu_hours'] * HOUR_S:,.1f} s", size(one["bytes_in"]),
-         size(one["bytes_out"]), f"{one['money']:.6f}")
-        for one in [*cost["stages"], everything]
+        (name, one.parts, f"{one.cpu_hours * HOUR_S:,.1f} s", size(one.bytes_in),
+         size(one.bytes_out), f"{money:.6f}")
+        for name, one, money in [*rows, ("total", cost.total, cost.total.money.total)]
     ]  # fmt: skip
 
 
-def _scaled(cost: Cost, money: Mapping[str, float], factor: float) -> dict[str, float]:
-    return {
-        "cpu_hours": cost.cpu_hours * factor,
-        "bytes_out": cost.bytes_out * factor,
-        "objects": cost.objects * factor,
-        "money": sum(money.values()) * factor,
-    }
+def _scaled(cost: Cost, money: Money, factor: float) -> UnitCost:
+    return UnitCost(
+        cost.cpu_hours * factor,
+        cost.bytes_out * factor,
+        cost.objects * factor,
+        money.total * factor,
+    )
 
 
 # Estimates.
@@ -233,17 +324,71 @@ class Crawls:
 
     crawls: int
     files: int
-    file_bytes: float
+    file_gib: float
 
     @property
     def bytes(self) -> float:
-        return self.crawls * self.files * self.file_bytes
+        return self.crawls * self.files * self.file_gib * GIB
+
+
+Interval = list[float]
+"""The 5th percentile, what was measured, the 95th percentile."""
+
+
+def _span(found: Interval) -> str:
+    low, middle, high = (short(value) for value in found)
+    return f"{middle} ({low} to {high})"
+
+
+def _sizes(found: Interval) -> str:
+    low, middle, high = (size(value) for value in found)
+    return f"{middle} ({low} to {high})"
+
+
+@dataclass(frozen=True)
+class StageEstimate:
+    """What a stage would take."""
+
+    stage: str
+    cpu_hours: Annotated[Interval, Shown("CPU hours", _span)]
+    stored_bytes: Annotated[Interval, Shown("stored", _sizes)]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What crawls would take, from the parts of a version's largest source."""
+
+    version: Annotated[str, Shown("measured on")]
+    source: str
+    measured_parts: Count
+    measured_bytes: Annotated[Bytes, Shown("measured")]
+    source_bytes: Annotated[float, Shown("size of the crawls", size)]
+    crawls: Count
+    cores: Count
+    calibrations_cpu_hours: Annotated[float, Shown("CPU hours of calibrations", short)]
+    cpu_hours: Annotated[Interval, Shown("CPU hours", _span)]
+    days: Annotated[Interval, Shown(form=_span)]
+    stored_bytes: Annotated[Interval, Shown("stored", _sizes)]
+    writes: Annotated[float, Shown(form="{:,.0f}".format)]
+    reads: Annotated[float, Shown(form="{:,.0f}".format)]
+    money: Annotated[Interval, Shown(form=_span)]
+    prices: Annotated[Prices, JSON_ONLY]
+    stages: tuple[StageEstimate, ...]
+
+    @property
+    def notes(self) -> list[str]:
+        mean = size(self.measured_bytes / self.measured_parts)
+        said = (
+            f"the parts measured have {mean} each; the fixed cost per part is included, so small "
+            "parts give high figures; storage is per month"
+        )
+        return [said, *([OWN_PRICES] if self.prices == Prices() else [])]
 
 
 def estimate(
     home: Home, version: VersionRow, crawls: Crawls, cores: int, prices: Prices
-) -> dict[str, object]:
-    """Return the answer of `corpus estimate`, from the parts of a version's largest source."""
+) -> Estimate:
+    """Scale what the parts of a version's largest source took to whole crawls."""
     measured = _Measured.of(open_home(home)[1], artifacts_of(home, version.name))
     scale = crawls.bytes
     cpu = {s: _times(r, scale) for s, r in measured.rates("cpu_seconds", 1 / HOUR_S).items()}
@@ -260,30 +405,27 @@ def estimate(
         + reads / 1000 * prices.thousand_reads
         for c, b in zip(cpu_all, bytes_all, strict=True)
     ]
-    return {
-        "version": version.name,
-        "source": measured.source,
-        "measured_parts": len(measured.sizes),
-        "measured_bytes": int(sum(measured.sizes)),
-        "source_bytes": scale,
-        "crawls": crawls.crawls,
-        "cores": cores,
-        "calibrations_cpu_hours": once.cpu_hours,
-        "cpu_hours": cpu_all,
-        "days": [hours / cores / 24 for hours in cpu_all],
-        "stored_bytes": bytes_all,
-        "writes": writes,
-        "reads": reads,
-        "money": money,
-        "prices": asdict(prices),
-        "stages": [
-            {"stage": stage, "cpu_hours": cpu[stage], "stored_bytes": stored[stage]}
-            for stage in cpu
-        ],
-    }
+    return Estimate(
+        version=version.name,
+        source=measured.source,
+        measured_parts=len(measured.sizes),
+        measured_bytes=int(sum(measured.sizes)),
+        source_bytes=scale,
+        crawls=crawls.crawls,
+        cores=cores,
+        calibrations_cpu_hours=once.cpu_hours,
+        cpu_hours=cpu_all,
+        days=[hours / cores / 24 for hours in cpu_all],
+        stored_bytes=bytes_all,
+        writes=writes,
+        reads=reads,
+        money=money,
+        prices=prices,
+        stages=tuple(StageEstimate(stage, cpu[stage], stored[stage]) for stage in cpu),
+    )
 
 
-def _times(rate: Sequence[float], factor: float) -> list[float]:
+def _times(rate: Sequence[float], factor: float) -> Interval:
     return [each * factor for each in rate]
 
 

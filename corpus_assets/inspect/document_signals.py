@@ -1,22 +1,27 @@
 """The signals of single documents, with the rules that judged them."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from catalog.answers import Shown
 from catalog.ask import fate, resolve_doc_id
 from catalog.errors import UnknownName
-from catalog.lineage import Lineage, records_of
+from catalog.formats.store import FileStore as CatalogStore
+from catalog.lineage import Lineage, Row, records_of
 from corpus_assets.core.column_types import column_types
-from corpus_assets.inspect.version_columns import PartFiles, Ruling, VersionColumns
+from corpus_assets.core.home import Home
+from corpus_assets.inspect.version_columns import PartFiles, Ruling, VersionColumns, open_version
 from corpus_assets.inspect.version_documents import read_documents, take_rows
 from corpus_assets.select import (
     SOURCE_TIER,
     TIE_KEY,
     Columns,
+    Rule,
     column_of,
     cutoff_for,
     is_label_type,
@@ -28,13 +33,77 @@ from corpus_assets.select import (
     with_tie_keys,
 )
 
-Answer = dict[str, Any]
+
+@dataclass(frozen=True)
+class JudgedBy:
+    """A rule on a signal; what it asks for where it applies to the document."""
+
+    rule: str
+    applies: bool
+    asks: str | None = None
+    min: float | None = None
+    max: float | None = None
+    exclusive: bool | None = None
+    in_: Annotated[list[str] | None, Shown(key="in")] = None
+    cutoff: str | None = None
+    where: str | None = None
+    passed: bool | None = None
+
+
+@dataclass(frozen=True)
+class SignalValue:
+    """A signal of a document: its rank in the snapshot, and the rules that use it."""
+
+    name: str
+    value: object
+    percentile: float | None
+    rules: list[JudgedBy]
+
+
+@dataclass(frozen=True)
+class Tier:
+    """The bounds of a tier in a signal."""
+
+    tier: str
+    signal: str
+    min: float | None
+    max: float | None
+
+
+@dataclass(frozen=True)
+class DocumentSignals:
+    """A document with all its signals."""
+
+    doc_id: str
+    version: str
+    snapshot: str
+    part: int
+    records: int
+    url: str | None
+    title: str | None
+    domain: str
+    language: str | None
+    suppressed: bool
+    fate: str
+    failed_rules: list[str]
+    signals: list[SignalValue]
+    tiers: list[Tier]
+    text: str | None
 
 
 def signals_of(
-    columns: VersionColumns, lineage: Lineage, written: str, with_text: bool = False
-) -> Answer:
+    home: Home, version: str | None, written: str, with_text: bool = False
+) -> DocumentSignals:
     """Return all signals of a document with its rules. Reads the signals of its snapshot once."""
+    registry, columns = open_version(home, version)
+    name = columns.title.removeprefix("version ")
+    with Lineage(registry, CatalogStore(home.store_url), name) as lineage:
+        return _signals_of(columns, lineage, written, with_text)
+
+
+def _signals_of(
+    columns: VersionColumns, lineage: Lineage, written: str, with_text: bool
+) -> DocumentSignals:
     doc_id = resolve_doc_id(lineage, written)
     records = records_of(lineage, doc_id)
     part, row = _place(columns, doc_id, records)
@@ -44,23 +113,23 @@ def signals_of(
     decision = _decision(lineage, doc_id, records, part)
     language = own["language"][0].as_py() if "language" in own.column_names else None
     (page,) = read_documents(columns, part, [row], with_text)
-    answer: Answer = {
-        "doc_id": doc_id.hex(),
-        "version": lineage.version.name,
-        "snapshot": part.snapshot,
-        "part": part.part,
-        "records": len(records),
-        "url": page.url,
-        "title": page.title,
-        "domain": part.domain,
-        "language": language,
-        "suppressed": page.suppressed,
-        "fate": fate(decision),
-        "failed_rules": (decision or {}).get("failed_rules") or [],
-        "signals": _rows(columns, own, part, language),
-        "tiers": [] if part.tier else _tiers(columns.ruling, part.domain, language),
-    }
-    return answer | ({"text": page.text} if with_text else {})
+    return DocumentSignals(
+        doc_id=doc_id.hex(),
+        version=lineage.version.name,
+        snapshot=part.snapshot,
+        part=part.part,
+        records=len(records),
+        url=page.url,
+        title=page.title,
+        domain=part.domain,
+        language=language,
+        suppressed=page.suppressed,
+        fate=fate(decision),
+        failed_rules=(decision or {}).get("failed_rules") or [],
+        signals=_values(columns, own, part, language),
+        tiers=[] if part.tier else _tiers(columns.ruling, part.domain, language),
+        text=page.text,
+    )
 
 
 def _signals(columns: VersionColumns, part: PartFiles) -> list[str]:
@@ -68,7 +137,7 @@ def _signals(columns: VersionColumns, part: PartFiles) -> list[str]:
     return [name for name in names if name != "doc_id"]
 
 
-def _place(columns: VersionColumns, doc_id: bytes, records: list[Answer]) -> tuple[PartFiles, int]:
+def _place(columns: VersionColumns, doc_id: bytes, records: list[Row]) -> tuple[PartFiles, int]:
     """Find the document's first row. A capture that occurs twice has equal signals in both."""
     wanted = pa.scalar(doc_id, pa.binary(16))
     for record in records:
@@ -86,49 +155,50 @@ def _place(columns: VersionColumns, doc_id: bytes, records: list[Answer]) -> tup
     )
 
 
-def _decision(
-    lineage: Lineage, doc_id: bytes, records: list[Answer], part: PartFiles
-) -> Answer | None:
+def _decision(lineage: Lineage, doc_id: bytes, records: list[Row], part: PartFiles) -> Row | None:
     rows = lineage.documents_in(
         "decisions", [doc_id], part.snapshot, {record["part"] for record in records}
     )
     return min(rows, key=lambda row: (not row["kept"], row["part"], row["offset"]), default=None)
 
 
-def _rows(
+def _values(
     columns: VersionColumns, own: pa.Table, part: PartFiles, language: str | None
-) -> list[Answer]:
+) -> list[SignalValue]:
     kinds = leaf_columns(column_types(own.schema))
     names = [name for name in kinds if name not in ("domain", SOURCE_TIER, TIE_KEY)]
     numbers = [name for name in names if not is_label_type(kinds[name])]
     ranks = _percentiles(columns, own, part, numbers)
     one = Columns(own)
-    ruling = columns.ruling
-    rows = []
-    for name in names:
-        rules = []
-        for rule in ruling.settings.rules:
-            if rule.signal != name:
-                continue
-            asked = None
-            if one.concerns(rule, ruling.settings, ruling.cutoffs)[0]:
-                asked = requirement_of(rule, ruling.cutoffs, part.domain, language)
-            entry: Answer = {"rule": rule.name, "applies": asked is not None}
-            if asked is not None:
-                entry |= {
-                    "asks": str(asked),
-                    "min": asked.min,
-                    "max": asked.max,
-                    "exclusive": asked.exclusive,
-                    "in": list(asked.allowed) if asked.allowed is not None else None,
-                    "cutoff": asked.cutoff,
-                    "where": asked.where or None,
-                    "passed": not bool(one.fails(rule, ruling.settings, ruling.cutoffs)[0]),
-                }
-            rules.append(entry)
-        value = one.column(name)[0].as_py()
-        rows.append({"name": name, "value": value, "percentile": ranks.get(name), "rules": rules})
-    return rows
+
+    def judged(rule: Rule) -> JudgedBy:
+        settings, cutoffs = columns.ruling.settings, columns.ruling.cutoffs
+        is_concerned = bool(one.concerns(rule, settings, cutoffs)[0])
+        asked = requirement_of(rule, cutoffs, part.domain, language) if is_concerned else None
+        if asked is None:
+            return JudgedBy(rule.name, False)
+        return JudgedBy(
+            rule.name,
+            True,
+            str(asked),
+            asked.min,
+            asked.max,
+            asked.exclusive,
+            list(asked.allowed) if asked.allowed is not None else None,
+            asked.cutoff,
+            asked.where or None,
+            not bool(one.fails(rule, settings, cutoffs)[0]),
+        )
+
+    return [
+        SignalValue(
+            name,
+            one.column(name)[0].as_py(),
+            ranks.get(name),
+            [judged(rule) for rule in columns.ruling.settings.rules if rule.signal == name],
+        )
+        for name in names
+    ]
 
 
 def _percentiles(
@@ -154,7 +224,7 @@ def _percentiles(
     }
 
 
-def _tiers(ruling: Ruling, domain: str, language: str | None) -> list[Answer]:
+def _tiers(ruling: Ruling, domain: str, language: str | None) -> list[Tier]:
     """Return the bounds of each tier; nothing where tiers do not grade the domain."""
     tiers = ruling.settings.tiers
     if tiers is None or (tiers.domains is not None and domain not in tiers.domains):
@@ -163,8 +233,8 @@ def _tiers(ruling: Ruling, domain: str, language: str | None) -> list[Answer]:
         cutoff_for(resolved(tier_cutoff(name), ruling.cutoffs), domain, language).value
         for name in tiers.names[:-1]
     ]
-    end, other = ("max", "min") if tiers.best == "lowest" else ("min", "max")
+    is_upper = tiers.best == "lowest"
     return [
-        {"tier": name, "signal": tiers.signal, end: bound, other: None}
+        Tier(name, tiers.signal, *((None, bound) if is_upper else (bound, None)))
         for name, bound in zip(tiers.names, [*bounds, None], strict=True)
     ]

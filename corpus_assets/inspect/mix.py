@@ -1,16 +1,17 @@
 """Describe a mix by the name of a version or recipe. Reads manifests only."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from catalog.db import Registry, VersionRow
 from corpus_assets.core.errors import CorpusError, MissingInput
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store
+from corpus_assets.inspect.change import BeforeAfter
 from corpus_assets.recipe import Recipe, changed_recipe
 from corpus_assets.session import open_home, open_session
-from corpus_assets.shards import MixedGroup, MixtureSettings
+from corpus_assets.shards import Mix, MixedGroup, MixtureSettings, gathered_rows, mix_of
 from corpus_assets.versions import load_published_recipe, published_manifest, shard_groups
 
 
@@ -89,23 +90,79 @@ def _newest(registry: Registry, recipe: Recipe) -> VersionRow | None:
     return named[-1] if named else None
 
 
-NOTHING: Mapping[str, Any] = {"share": 0.0, "drawn_tokens": 0, "epochs": 0.0, "tokens": 0}
+@dataclass(frozen=True, kw_only=True)
+class MixAnswer(Mix):
+    """What a run over a version or a recipe would see."""
+
+    of: str
+    by: str
+
+    @property
+    def ok(self) -> bool:
+        return self.problem is None
+
+    @property
+    def notes(self) -> list[str]:
+        return [] if self.problem is None else [self.problem]
 
 
-def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class GroupChange:
+    """A group in two mixes."""
+
+    group: str
+    tokens: BeforeAfter[int]
+    drawn_tokens: BeforeAfter[int]
+    share: BeforeAfter[float]
+    epochs: BeforeAfter[float]
+    allowed: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixComparison(MixAnswer):
+    """A mix, and what it changes against another."""
+
+    against: MixAnswer
+    differences: tuple[GroupChange, ...]
+
+
+def mix_answer(
+    home: Home,
+    name: str,
+    overrides: Mapping[str, Any],
+    tokens: float | None = None,
+    by: str | None = None,
+) -> MixAnswer:
+    """Compute the mix of a version or recipe, for a run of other length and by other groups where
+    asked."""
+    source = mix_source(home, name, overrides)
+    settings = source.mixture
+    if tokens is not None:
+        settings = settings.model_copy(update={"run_tokens": round(tokens)})
+    made = mix_of(source.groups, settings, source.seq_len)
+    chosen = by or ("group" if len(made.rows) <= 30 else "tier")
+    rows = tuple(gathered_rows(made.rows, chosen))
+    return MixAnswer(**vars(replace(made, rows=rows)), of=source.title, by=chosen)
+
+
+def compare_mixes(before: MixAnswer, after: MixAnswer) -> MixComparison:
     """Compare two mixes group by group: share, tokens and epochs on both sides."""
-    old, new = ({row["group"]: row for row in mix["rows"]} for mix in (before, after))
-    return [
-        {
-            "group": name,
-            **{
-                key: {
-                    "before": old.get(name, NOTHING)[key],
-                    "after": new.get(name, NOTHING)[key],
-                }
-                for key in ("tokens", "drawn_tokens", "share", "epochs")
-            },
-            "allowed": (new.get(name) or old[name])["allowed"],
-        }
+    old, new = ({row.group: row for row in mix.rows} for mix in (before, after))
+
+    def change(name: str, key: str) -> BeforeAfter[Any]:
+        return BeforeAfter(
+            *(getattr(side[name], key) if name in side else 0 for side in (old, new))
+        )
+
+    differences = tuple(
+        GroupChange(
+            name,
+            change(name, "tokens"),
+            change(name, "drawn_tokens"),
+            change(name, "share"),
+            change(name, "epochs"),
+            (new.get(name) or old[name]).allowed,
+        )
         for name in sorted({*old, *new})
-    ]
+    )
+    return MixComparison(**vars(after), against=before, differences=differences)

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Annotated
 
+from catalog.answers import Count, Shown
+from catalog.figures import counted, size
 from catalog.formats.names import check_name
 from corpus_assets.core.errors import CorpusError, MissingInput, RecipeError
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import Store, open_store
-from corpus_assets.graph import Pipeline, collecting
+from corpus_assets.graph import Pipeline, collecting, pin_snapshot
 from corpus_assets.ingest import (
     CrawlPlace,
     CrawlSettings,
@@ -29,8 +32,9 @@ from corpus_assets.recipe import (
     merge_added,
     parse_recipe,
     remove_snapshot,
+    undo_add,
 )
-from corpus_assets.session import open_home
+from corpus_assets.session import open_home, open_session
 
 
 @dataclass(frozen=True)
@@ -39,9 +43,9 @@ class NewCrawl:
 
     source: str
     crawl: str
-    files: int | None = None
-    taken: int | None = None
-    bytes: int | None = None
+    files: Annotated[int | None, Shown(form="{:,}".format)] = None
+    taken: Annotated[int | None, Shown("would be used", "{:,}".format)] = None
+    bytes: Annotated[int | None, Shown("size", size)] = None
 
 
 @dataclass(frozen=True)
@@ -51,11 +55,47 @@ class Known:
     snapshot: str
     source: str
     added: bool  # by command or schedule, not by the recipe's file
-    files: int | None = None  # None: not pinned yet
-    bytes: int | None = None
-    parts_done: int = 0
-    records: int = 0
-    documents: int = 0
+    files: Annotated[int | None, Shown(form="{:,}".format)] = None  # None: not pinned yet
+    bytes: Annotated[int | None, Shown("size", size)] = None
+    parts_done: Annotated[Count, Shown("ingested")] = 0
+    records: Count = 0
+    documents: Count = 0
+
+
+@dataclass(frozen=True)
+class AddedCrawl:
+    """A crawl that was added as a snapshot; `bytes` where its files were pinned at once."""
+
+    snapshot: str
+    source: str
+    crawl: str
+    files: int
+    taken: int
+    bytes: int | None
+    recipe: str
+
+    def __str__(self) -> str:
+        shown = size(self.bytes) if self.bytes is not None else "sized by the first build"
+        return (
+            f"added {self.snapshot} to {self.source}: {self.taken:,} of "
+            f"{counted(self.files, 'file')}, {shown}\n"
+            f"to ingest it, run: corpus build {self.recipe}"
+        )
+
+
+@dataclass(frozen=True)
+class RemovedSnapshot:
+    """A snapshot that was removed from a recipe's list; `held_by` are versions that keep it."""
+
+    snapshot: str
+    source: str
+    held_by: list[str]
+
+    def __str__(self) -> str:
+        then = "`corpus gc` deletes what was made of it"
+        if self.held_by:
+            then = f"{', '.join(self.held_by)} still holds it"
+        return f"removed {self.snapshot} from {self.source}; {then}"
 
 
 @dataclass(frozen=True)
@@ -123,8 +163,8 @@ def discover(
                 continue
             paths = place.paths(crawl, source.format)
             taken = choose_files(paths, settings.number_of_files(crawl), book.recipe.seed)
-            size = sum(file.size for file in place.pin(taken)) if sizes else None
-            found.append(NewCrawl(source.name, crawl, len(paths), len(taken), size))
+            n_bytes = sum(file.size for file in place.pin(taken)) if sizes else None
+            found.append(NewCrawl(source.name, crawl, len(paths), len(taken), n_bytes))
     return found
 
 
@@ -216,10 +256,10 @@ def remove_whole(
     snapshot: str,
     list_only: bool,
     tell: Callable[[str], None],
-) -> tuple[AddedSnapshot, list[str]]:
+) -> RemovedSnapshot:
     """Take an added snapshot off a recipe's list, and what was pinned of it out of the catalog.
 
-    With `list_only`, live versions that hold documents of it are returned and left as they are;
+    With `list_only`, live versions that hold documents of it are named and left as they are;
     else they are a reason to refuse.
     """
     store, registry = open_home(home)
@@ -234,7 +274,7 @@ def remove_whole(
         with collecting(registry, tell) as fenced:
             fenced.forget_snapshot(snapshot)
             forget_snapshot_files(store, snapshot)
-    return gone, list(holding)
+    return RemovedSnapshot(snapshot, gone.source, list(holding))
 
 
 def _error_of(load: Callable[[], object]) -> RecipeError | None:
@@ -243,6 +283,40 @@ def _error_of(load: Callable[[], object]) -> RecipeError | None:
     except RecipeError as error:
         return error
     return None
+
+
+PIN_AT_ONCE = 200  # files; more are pinned by the first build, a request each
+
+
+def add_crawl(
+    recipe: str,
+    home: Home,
+    overrides: dict[str, object],
+    crawl: str,
+    snapshot: str | None = None,
+    files: int | None = None,
+    source: str | None = None,
+) -> AddedCrawl:
+    """Add a crawl to a recipe in this home, and pin its files where they are not too many."""
+    book = Book.open(recipe, home, overrides)
+    entry, settings = book.crawl_source(source)
+    wanted = make_entry(book, entry, crawl, snapshot, files)
+    with OpenPlace(settings, book.locations) as crawls:
+        paths = crawls.paths(crawl, entry.format)
+    wanted_files = files or settings.number_of_files(wanted.snapshot)
+    taken = len(choose_files(paths, wanted_files, book.recipe.seed))
+    book.with_snapshot(wanted)
+    add_snapshot(book.store, book.recipe.name, wanted)
+    n_bytes: int | None = None
+    if taken <= PIN_AT_ONCE:
+        try:
+            with open_session(recipe, home, 1, overrides) as session:
+                pinned = pin_snapshot(session.pipeline, session.registry, wanted.snapshot)
+            n_bytes = sum(file.size for file in pinned.files)
+        except BaseException:
+            undo_add(book.store, book.recipe.name, wanted.snapshot)
+            raise
+    return AddedCrawl(wanted.snapshot, entry.name, crawl, len(paths), taken, n_bytes, recipe)
 
 
 def make_entry(
@@ -285,15 +359,3 @@ def _known(pipeline: Pipeline, snapshot: str, source: str, added: bool) -> Known
         sum(result.counts.get("documents_in", 0) for result in done),
         sum(result.counts.get("documents_out", 0) for result in done),
     )
-
-
-def shown_bytes(size: int | None) -> str:
-    """Format a size for people."""
-    if size is None:
-        return "-"
-    amount = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if amount < 1024:
-            return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} TiB"

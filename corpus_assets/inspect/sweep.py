@@ -3,10 +3,11 @@ text, beside what its embedding costs a model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated
 
 from pydantic import ValidationError
 
+from catalog.answers import Count, Percent, Shown
 from corpus_assets.core import files
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.store import Output, Store
@@ -26,21 +27,50 @@ from corpus_assets.tokenizer import (
 )
 
 
+def _by_domain(measured: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.3f}" for name, value in measured.items())
+
+
 @dataclass(frozen=True)
 class Model:
     """The model that a vocabulary is for."""
 
-    width: int
-    params: int  # without the embeddings
-    is_tied: bool  # one matrix for input and output
+    width: Annotated[Count, Shown("width of the model")]
+    params: Annotated[Count, Shown("parameters without embeddings")]
+    is_tied: Annotated[bool, Shown("input and output tied")]
 
-    def cost(self, vocab_size: int) -> dict[str, Any]:
-        """Parameters of the embeddings, and their share of all."""
-        embedding = vocab_size * self.width * (1 if self.is_tied else 2)
-        return {
-            "embedding_params": embedding,
-            "embedding_share": round(embedding / (embedding + self.params), 4),
-        }
+    def embedding_params(self, vocab_size: int) -> int:
+        return vocab_size * self.width * (1 if self.is_tied else 2)
+
+
+@dataclass(frozen=True)
+class VocabularySize:
+    """A tokenizer of one size, measured on held-out text, and what its embedding costs a model."""
+
+    vocab_size: Annotated[Count, Shown("vocabulary")]
+    ids: Count
+    bytes_per_token: Annotated[float, Shown(form="{:.3f}".format)]
+    by_domain: Annotated[dict[str, float], Shown(form=_by_domain)]
+    embedding_params: Annotated[Count, Shown("embedding")]
+    embedding_share: Annotated[Percent, Shown("share of parameters")]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Sizes of vocabulary for one model."""
+
+    model: Model
+    sizes: list[VocabularySize]
+
+    @property
+    def conclusion(self) -> str:
+        """Say which sizes the sample had no text for."""
+        return "\n".join(
+            f"{row.vocab_size:,}: the sample has pairs for {row.ids:,} ids only; draw more text "
+            "(tokenizer.sample.max_chars) to compare fairly"
+            for row in self.sizes
+            if row.ids < row.vocab_size
+        )
 
 
 def layer_params(width: int, layers: int) -> int:
@@ -63,7 +93,7 @@ class _Sample:
         return (text for text, *_ in self.rows())
 
 
-def sweep_sizes(session: Session, sizes: Sequence[int], model: Model) -> list[Mapping[str, Any]]:
+def sweep_sizes(session: Session, sizes: Sequence[int], model: Model) -> Sweep:
     """Train a tokenizer of each size on the same sample; what is missing of it is built first.
 
     A tokenizer that a lock pins does not matter here.
@@ -81,26 +111,28 @@ def sweep_sizes(session: Session, sizes: Sequence[int], model: Model) -> list[Ma
         training.rows(), MIN_SCRIPT_SHARE, entry.train.min_documents
     )
     special = entry.special_names()
-    rows: list[Mapping[str, Any]] = []
+    rows: list[VocabularySize] = []
     for settings in asked:
         session.progress.log(f"training {settings.max_ids:,} ids")
         subject = Subject(
             train_tokenizer(training, settings, scripts), special["eod"], special["pad"]
         )
         found = measure_tokenizer(subject, (Passage(*row) for row in held_out.rows()))
+        embedding = model.embedding_params(settings.max_ids)
         rows.append(
-            {
-                "vocab_size": settings.max_ids,
-                "ids": len(subject.spelled),
-                "bytes_per_token": found.total.row()["bytes_per_token"],
-                "by_domain": {
-                    name: tally.row()["bytes_per_token"]
+            VocabularySize(
+                vocab_size=settings.max_ids,
+                ids=len(subject.spelled),
+                bytes_per_token=found.total.sums().bytes_per_token,
+                by_domain={
+                    name: tally.sums().bytes_per_token
                     for name, tally in sorted(found.by_domain.items())
                 },
-                **model.cost(settings.max_ids),
-            }
+                embedding_params=embedding,
+                embedding_share=round(embedding / (embedding + model.params), 4),
+            )
         )
-    return rows
+    return Sweep(model, rows)
 
 
 def _of_size(settings: TokenizerSettings, vocab_size: int) -> TokenizerSettings:

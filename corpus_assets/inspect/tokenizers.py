@@ -5,12 +5,13 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tokenizers import Tokenizer
 
+from catalog.answers import JSON_ONLY, Count, Shown
 from catalog.db import ArtifactRow, Registry
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
@@ -21,6 +22,7 @@ from corpus_assets.scrub import ScrubSettings
 from corpus_assets.session import open_home
 from corpus_assets.shards import END_OF_DOCUMENT, PAD
 from corpus_assets.tokenizer import (
+    Audit,
     AuditSettings,
     Passage,
     TrainingFacts,
@@ -39,6 +41,77 @@ AUDITED = Sample(b"corpus-assets/audit")
 """Documents measured where a version has no held-out text any more."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class NamedAudit(Audit):
+    """The audit of a version's tokenizer, or of a file's."""
+
+    of: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedAudit(NamedAudit):
+    """An audit beside those of other tokenizers on the same text."""
+
+    against: list[NamedAudit]
+
+    @property
+    def ok(self) -> bool:
+        return self.passed
+
+
+@dataclass(frozen=True)
+class SampledDomain:
+    """What a tokenizer was trained on, and what was held out, of one domain."""
+
+    train_below: int
+    held_out_from: int
+    available_documents: Annotated[Count, Shown("documents there")]
+    available_chars: int
+    documents: Annotated[Count, Shown("trained on")]
+    chars: Annotated[Count, Shown("characters")]
+    held_out_documents: Annotated[Count, Shown("held out")]
+    held_out_chars: Annotated[Count, Shown("characters")]
+
+
+@dataclass(frozen=True)
+class SampledDocument:
+    """Whether a document was trained on."""
+
+    doc_id: Annotated[str, Shown("document")]
+    side: Annotated[str, Shown("in the sample")]
+
+
+@dataclass(frozen=True)
+class SampleSummary:
+    """The sample of a version's tokenizer."""
+
+    of: str
+    sha256: Annotated[str, Shown("tokenizer")]
+    documents: Annotated[Count, Shown("documents")]
+    chars: Annotated[Count, Shown("characters")]
+    domains: Annotated[
+        dict[str, SampledDomain],
+        Shown(
+            "domain",
+            columns=(
+                "available_documents",
+                "documents",
+                "chars",
+                "held_out_documents",
+                "held_out_chars",
+            ),
+        ),
+    ]
+    files: Annotated[list[str], JSON_ONLY]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleOfDocument(SampleSummary):
+    """A sample, and whether a document is in it."""
+
+    document: SampledDocument
+
+
 @dataclass(frozen=True)
 class AuditSubject:
     """A tokenizer to look at; `texts` is what there is to measure it on."""
@@ -54,14 +127,34 @@ class AuditSubject:
     scrub: ScrubSettings = field(default_factory=ScrubSettings)
     domains: frozenset[str] = frozenset({"web"})
 
-    def audit(self, passages: Iterable[Passage], one_token: Sequence[str] = ()) -> dict[str, Any]:
+    def audit(self, passages: Iterable[Passage], one_token: Sequence[str] = ()) -> NamedAudit:
         """Return the audit, judged by the version's recipe; the strings must be one token too."""
         report = audit_tokenizer(
             self.content, passages, self.eod_token, self.pad_token, self.training
         )
         asked = {"one_token": (*self.settings.one_token, *one_token)}
         settings = self.settings.model_copy(update=asked)
-        return judged(report, self.content, settings, self.scrub, self.domains)
+        found = judged(report, self.content, settings, self.scrub, self.domains)
+        return NamedAudit(**vars(found), of=self.title)
+
+
+def compare_audits(
+    home: Home,
+    name: str,
+    against: Sequence[str],
+    texts: Sequence[str],
+    one_token: Sequence[str],
+    eod: str | None,
+    pad: str | None,
+) -> ComparedAudit:
+    """Audit a tokenizer and measure others on its text, or on that of files."""
+    first = find_subject(home, name, eod, pad)
+    subjects = [first, *(find_subject(home, other, None, None) for other in against)]
+    passages = tuple(read_texts(texts)) if texts else first.texts
+    found, *others = (subject.audit(passages, one_token) for subject in subjects)
+    if not texts and first.note:
+        found.warnings.append(first.note)
+    return ComparedAudit(**vars(found), against=others)
 
 
 def find_subject(home: Home, name: str, eod: str | None, pad: str | None) -> AuditSubject:
@@ -100,8 +193,8 @@ def find_subject(home: Home, name: str, eod: str | None, pad: str | None) -> Aud
     )
 
 
-def sample_of(home: Home, version: str) -> tuple[str, dict[str, Any], list[str]]:
-    """Return the tokenizer's digest, its training draw, and the sample's files.
+def sample_of(home: Home, version: str, doc_id: str | None = None) -> SampleSummary:
+    """Return the sample of a version's tokenizer, and on which side of it a document is.
 
     After a takedown the sample is gone, as all that was made from the removed document.
     """
@@ -114,7 +207,20 @@ def sample_of(home: Home, version: str) -> tuple[str, dict[str, Any], list[str]]
             f"the sample of version {version}'s tokenizer is not in the store: it was pinned by a "
             "lock, or went with a takedown"
         )
-    return ref.sha256, dict(result.notes["sample"]), _sample_files(store, registry, made)
+    files = _sample_files(store, registry, made)
+    domains = {name: SampledDomain(**row) for name, row in result.notes["sample"].items()}
+    found = SampleSummary(
+        of=f"version {version}",
+        sha256=ref.sha256,
+        documents=sum(row.documents for row in domains.values()),
+        chars=sum(row.chars for row in domains.values()),
+        domains=domains,
+        files=files,
+    )
+    if doc_id is None:
+        return found
+    side = side_of(store, files, doc_id)
+    return SampleOfDocument(**vars(found), document=SampledDocument(doc_id, side))
 
 
 def side_of(store: Store, files: Sequence[str], doc_id: str) -> str:

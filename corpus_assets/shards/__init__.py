@@ -6,6 +6,8 @@ from catalog.doors import lazy_exports
 
 if TYPE_CHECKING:
     from corpus_assets.shards.export import (
+        CheckedExport,
+        WrittenExport,
         check_export,
         export_version,
         exported_version,
@@ -17,11 +19,10 @@ if TYPE_CHECKING:
     from corpus_assets.shards.format import token_dtype
     from corpus_assets.shards.mixture import plan_mixture
     from corpus_assets.shards.mixture_settings import MixedGroup, MixtureSettings
-    from corpus_assets.shards.mixture_table import gathered_rows, mix_of, mixture_rows
+    from corpus_assets.shards.mixture_table import Mix, MixRow, gathered_rows, mix_of, mixture_rows
     from corpus_assets.shards.route import group_names
     from corpus_assets.shards.settings import END_OF_DOCUMENT, NARROW_IDS, PAD, PackSettings
     from corpus_assets.shards.stage import SHARD_COUNTS, SHARDS, TOKEN_SLICES, TOKENS
-    from corpus_assets.shards.token_plan import TOKENS_PER_PARAM, Demand, plan_tokens, wanted
     from corpus_assets.shards.tokenizer_file import unicode_of_bytes
     from corpus_assets.shards.tokens import Encoder, TokenizerInfo, encoder_of, one_thread
 else:
@@ -34,14 +35,16 @@ __all__ = [
     "SHARDS",
     "SHARD_COUNTS",
     "TOKENS",
-    "TOKENS_PER_PARAM",
     "TOKEN_SLICES",
-    "Demand",
+    "CheckedExport",
     "Encoder",
+    "Mix",
+    "MixRow",
     "MixedGroup",
     "MixtureSettings",
     "PackSettings",
     "TokenizerInfo",
+    "WrittenExport",
     "check_export",
     "encoder_of",
     "export_version",
@@ -55,9 +58,7 @@ __all__ = [
     "open_version",
     "partial_folder",
     "plan_mixture",
-    "plan_tokens",
     "removed_documents",
     "token_dtype",
     "unicode_of_bytes",
-    "wanted",
 ]

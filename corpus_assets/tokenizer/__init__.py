@@ -6,6 +6,7 @@ from catalog.doors import lazy_exports
 
 if TYPE_CHECKING:
     from corpus_assets.tokenizer.audit import (
+        Audit,
         Passage,
         Subject,
         TrainingFacts,
@@ -32,6 +33,7 @@ __all__ = [
     "MIN_SCRIPT_SHARE",
     "SAMPLE",
     "TOKENIZER",
+    "Audit",
     "AuditSettings",
     "Passage",
     "Subject",

@@ -7,8 +7,8 @@ should be made with it. Held-out text is text that the tokenizer was not trained
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
 
@@ -27,7 +27,7 @@ from corpus_assets.tokenizer.settings import (
     AuditSettings,
     TokenizerSettings,
 )
-from corpus_assets.tokenizer.vocabulary import inspect, spell
+from corpus_assets.tokenizer.vocabulary import Vocabulary, inspect, spell
 
 BATCH = 256
 """Documents encoded at once."""
@@ -68,15 +68,76 @@ class Tally:
         self.tokens += tokens
         self.inexact += not exact
 
-    def row(self) -> dict[str, Any]:
-        return {
-            "documents": self.documents,
-            "bytes": self.bytes,
-            "tokens": self.tokens,
-            "bytes_per_token": round(self.bytes / self.tokens, 4) if self.tokens else 0.0,
-            "tokens_per_word": round(self.tokens / self.words, 4) if self.words else 0.0,
-            "inexact": self.inexact,
-        }
+    def sums(self) -> "TextCost":
+        return TextCost(
+            self.documents,
+            self.bytes,
+            self.tokens,
+            round(self.bytes / self.tokens, 4) if self.tokens else 0.0,
+            round(self.tokens / self.words, 4) if self.words else 0.0,
+            self.inexact,
+        )
+
+
+@dataclass(frozen=True)
+class TextCost:
+    """What some texts cost in tokens, in all and by length."""
+
+    documents: int
+    bytes: int
+    tokens: int
+    bytes_per_token: float
+    tokens_per_word: float
+    inexact: int
+
+
+@dataclass(frozen=True)
+class HeldOutCost(TextCost):
+    """What the held-out texts cost."""
+
+    by_domain: dict[str, TextCost]
+    by_language: dict[str, TextCost]
+
+
+@dataclass(frozen=True)
+class SpecialTokens:
+    """Special tokens: slots in all, those with a name, and how many are one id and back."""
+
+    slots: int
+    reserved: int
+    named: dict[str, int]
+    one_id_and_back: int
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A text that is hard to encode."""
+
+    bytes: int
+    tokens: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What is known of a tokenizer. `problems` fail it, `warnings` do not; `usable` is false where
+    tokens would be wrong, unused ones are only a waste of ids."""
+
+    sha256: str
+    kind: str
+    vocab_size: int
+    eod_id: int | None
+    pad_id: int | None
+    problems: list[str]
+    warnings: list[str]
+    scripts: list[str]
+    special_tokens: SpecialTokens
+    bytes_covered: int
+    probes: dict[str, Probe]
+    vocabulary: Vocabulary
+    held_out: HeldOutCost
+    passed: bool
+    usable: bool = True
 
 
 @dataclass
@@ -154,9 +215,8 @@ def audit_tokenizer(
     eod_token: str = END_OF_DOCUMENT,
     pad_token: str = PAD,
     training: TrainingFacts | None = None,
-) -> dict[str, Any]:
-    """Return the whole audit as plain data. `passed` is true when `problems` is empty;
-    `warnings` do not fail it. Memory: the held-out texts, and the vocabulary.
+) -> Audit:
+    """Measure a tokenizer. Memory: the held-out texts, and the vocabulary.
 
     Foreign scripts and long tokens are problems of a tokenizer that was trained here. One that
     was chosen as it is gets warnings, and the held-out text says which scripts there are.
@@ -169,7 +229,7 @@ def audit_tokenizer(
     if covered != 256:
         problems.append(f"only {covered} of 256 bytes are tokens")
     probes = _probes(subject)
-    inexact = [name for name, probe in probes.items() if not probe["exact"]]
+    inexact = [name for name, probe in probes.items() if not probe.exact]
     if inexact:
         problems.append(f"does not give back exactly: {', '.join(inexact)}")
     measured = measure_tokenizer(subject, held_out)
@@ -194,44 +254,42 @@ def audit_tokenizer(
     warnings = _warnings(vocabulary, measured)
     (warnings if training is None else problems).extend(_faults(vocabulary, scripts, most))
     if training is not None:
-        vocabulary["never_used_share"] = _never_used(subject, training.texts, measured.used)
-    return {
-        "sha256": subject.sha256,
-        "kind": subject.kind,
-        "vocab_size": len(subject.spelled),
-        "eod_id": subject.encoder.eod_id if subject.encoder else None,
-        "pad_id": subject.encoder.pad_id if subject.encoder else None,
-        "passed": not problems,
-        "problems": problems,
-        "warnings": warnings,
-        "scripts": list(scripts),
-        "special_tokens": special,
-        "bytes_covered": covered,
-        "probes": probes,
-        "vocabulary": vocabulary,
-        "held_out": {
-            **measured.total.row(),
-            "by_domain": {name: t.row() for name, t in sorted(measured.by_domain.items())},
-            "by_language": {name: t.row() for name, t in sorted(measured.by_language.items())},
-        },
-    }
+        share = _never_used(subject, training.texts, measured.used)
+        vocabulary = replace(vocabulary, never_used_share=share)
+    return Audit(
+        sha256=subject.sha256,
+        kind=subject.kind,
+        vocab_size=len(subject.spelled),
+        eod_id=subject.encoder.eod_id if subject.encoder else None,
+        pad_id=subject.encoder.pad_id if subject.encoder else None,
+        problems=problems,
+        warnings=warnings,
+        scripts=list(scripts),
+        special_tokens=special,
+        bytes_covered=covered,
+        probes=probes,
+        vocabulary=vocabulary,
+        held_out=HeldOutCost(
+            **vars(measured.total.sums()),
+            by_domain={name: t.sums() for name, t in sorted(measured.by_domain.items())},
+            by_language={name: t.sums() for name, t in sorted(measured.by_language.items())},
+        ),
+        passed=not problems,
+    )
 
 
 def judged(
-    report: Mapping[str, Any],
+    report: Audit,
     tokenizer_json: bytes,
     settings: AuditSettings,
     scrub: ScrubSettings,
     domains: Collection[str],
-) -> dict[str, Any]:
+) -> Audit:
     """Return an audit with what a recipe asks besides: strings that are one token, few unused
-    tokens, and no token that is personal data of a kind that is scrubbed in all domains.
-
-    `usable` is false where tokens would be wrong; unused ones are only a waste of ids.
-    """
+    tokens, and no token that is personal data of a kind that is scrubbed in all domains."""
     subject = Subject(tokenizer_json, "", "")
-    never_used = report["vocabulary"].get("never_used_share")
-    problems, warnings = list(report["problems"]), list(report["warnings"])
+    never_used = report.vocabulary.never_used_share
+    problems, warnings = list(report.problems), list(report.warnings)
     split = [
         f"{text!r} ({len(ids)} tokens)"
         for text, ids in zip(settings.one_token, subject.encode(settings.one_token), strict=True)
@@ -258,8 +316,7 @@ def judged(
             "text, lower it, train on more text, or raise "
             "tokenizer.audit.max_unused_share"
         )
-    verdict = {"passed": not problems, "usable": usable, "problems": problems}
-    return {**report, **verdict, "warnings": warnings}
+    return replace(report, passed=not problems, usable=usable, problems=problems, warnings=warnings)
 
 
 def _personal_data(
@@ -288,20 +345,19 @@ def _never_used(subject: Subject, texts: Iterable[str], used: Iterable[int]) -> 
     return round(len(merged - seen) / max(1, len(merged)), 4)
 
 
-def _faults(vocabulary: Mapping[str, Any], scripts: Collection[str], most: int) -> list[str]:
+def _faults(vocabulary: Vocabulary, scripts: Collection[str], most: int) -> list[str]:
     """Sentences without the tokens, which are pieces of documents: errors and checks end in logs
     that no takedown reaches. `corpus tokenizer audit` shows some."""
     faults = []
-    if vocabulary["foreign"]:
+    if vocabulary.foreign:
         faults.append(
-            f"{vocabulary['foreign']} tokens are in scripts that the text is not written in "
-            f"({', '.join(sorted(set(vocabulary['by_script']) - set(scripts)))}); it is "
+            f"{vocabulary.foreign} tokens are in scripts that the text is not written in "
+            f"({', '.join(sorted(set(vocabulary.by_script) - set(scripts)))}); it is "
             f"written in {', '.join(scripts)}"
         )
-    if vocabulary["too_long"]:
+    if vocabulary.too_long:
         faults.append(
-            f"{vocabulary['too_long']} tokens with a letter or digit have more than {most} "
-            "characters"
+            f"{vocabulary.too_long} tokens with a letter or digit have more than {most} characters"
         )
     return faults
 
@@ -322,7 +378,7 @@ def measure_tokenizer(subject: Subject, passages: Iterable[Passage]) -> Measured
     return found
 
 
-def _special_tokens(subject: Subject, problems: list[str]) -> dict[str, Any]:
+def _special_tokens(subject: Subject, problems: list[str]) -> SpecialTokens:
     """Check that each special token is one id and back, and never comes out of text."""
     wrong: list[str] = []
     for name, number in subject.special.items():
@@ -338,15 +394,11 @@ def _special_tokens(subject: Subject, problems: list[str]) -> dict[str, Any]:
     if forged:
         problems.append(f"text can spell the special tokens {_some(forged)}")
     named = {n: i for n, i in subject.special.items() if not n.startswith(RESERVED)}
-    return {
-        "slots": len(subject.special),
-        "reserved": len(subject.special) - len(named),
-        "named": named,
-        "one_id_and_back": len(subject.special) - len(wrong),
-    }
+    slots = len(subject.special)
+    return SpecialTokens(slots, slots - len(named), named, slots - len(wrong))
 
 
-def _probes(subject: Subject) -> dict[str, dict[str, Any]]:
+def _probes(subject: Subject) -> dict[str, Probe]:
     found = {}
     for name, text in PROBES.items():
         try:
@@ -354,14 +406,14 @@ def _probes(subject: Subject) -> dict[str, dict[str, Any]]:
             exact = subject.decode(ids) == text
         except (CorpusError, ValueError):
             ids, exact = [], False
-        found[name] = {"bytes": len(text.encode("utf-8")), "tokens": len(ids), "exact": exact}
+        found[name] = Probe(len(text.encode("utf-8")), len(ids), exact)
     return found
 
 
-def _warnings(vocabulary: dict[str, Any], measured: Measured) -> list[str]:
+def _warnings(vocabulary: Vocabulary, measured: Measured) -> list[str]:
     warnings = []
-    if vocabulary["across_words"]:
-        warnings.append(f"{vocabulary['across_words']} tokens go across words")
+    if vocabulary.across_words:
+        warnings.append(f"{vocabulary.across_words} tokens go across words")
     if not measured.total.documents:
         warnings.append("no held-out text was measured")
     return warnings

@@ -6,7 +6,7 @@ lock they have no tasks: the tokenizer is pinned, and nothing needs its sample.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import TypeAdapter
 
 from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput, ModelError
@@ -21,7 +22,7 @@ from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.stage import Calibration, Scope, Stage, part_stage
 from corpus_assets.core.store import Output, read_output
 from corpus_assets.core.task import Task, TaskContext, count
-from corpus_assets.tokenizer.audit import Passage, TrainingFacts, audit_tokenizer, judged
+from corpus_assets.tokenizer.audit import Audit, Passage, TrainingFacts, audit_tokenizer, judged
 from corpus_assets.tokenizer.planner import TokenizerPlanner
 from corpus_assets.tokenizer.sample import (
     MAX_DOCUMENT_CHARS,
@@ -158,12 +159,12 @@ def run_tokenizer(context: TaskContext) -> None:
     passages = (Passage(*row) for row in _rows(context, names, True))
     special = settings["special"]
     report = audit_tokenizer(data, passages, special["eod"], special["pad"], training)
-    if "train" in settings and asked.vocab_size and report["vocab_size"] < asked.vocab_size:
-        report["warnings"].append(
-            f"the vocabulary has {report['vocab_size']:,} of {asked.vocab_size:,} tokens: the "
+    if "train" in settings and asked.vocab_size and report.vocab_size < asked.vocab_size:
+        report.warnings.append(
+            f"the vocabulary has {report.vocab_size:,} of {asked.vocab_size:,} tokens: the "
             "sample has no more pairs to merge; train on more text or lower vocab_size"
         )
-    context.notes["audit"] = report
+    context.notes["audit"] = asdict(report)
     context.notes["sample"] = context.json("draw")
     drawn = context.json("draw").values()
     context.counts["documents_in"] = sum(domain["documents"] for domain in drawn)
@@ -199,7 +200,7 @@ def _places(context: TaskContext, final: pa.Table, settings: TokenizerSample) ->
     return places(doc_ids, languages, settings, setting["seed"])
 
 
-def audit_of(pipeline: TokenizerPlanner) -> dict[str, Any]:
+def audit_of(pipeline: TokenizerPlanner) -> Audit:
     """Return the audit of the tokenizer, judged by the recipe: the one that came with it; of one
     that a lock brings and the store has not made, one without held-out text."""
     recipe = pipeline.recipe
@@ -212,23 +213,23 @@ def audit_of(pipeline: TokenizerPlanner) -> dict[str, Any]:
     return judged(report, data, recipe.tokenizer.audit, recipe.clean_text.scrub, domains)
 
 
-def _noted(pipeline: TokenizerPlanner, tokenizer: Output) -> dict[str, Any] | None:
+def _noted(pipeline: TokenizerPlanner, tokenizer: Output) -> Audit | None:
     """Return what was noted when this tokenizer was made, where the store has it still."""
     try:
         (result,) = pipeline.unpinned(TOKENIZER.name).results(TOKENIZER.name)
     except MissingInput:
         return None
     is_same = result.outputs[files.TOKENIZER].sha256 == tokenizer.sha256
-    return dict(result.notes["audit"]) if is_same else None
+    return TypeAdapter(Audit).validate_python(result.notes["audit"]) if is_same else None
 
 
 def refuse_failed(pipeline: TokenizerPlanner) -> None:
     """Refuse a tokenizer that no tokens should be made with, unless the recipe only wants to be
     warned."""
     report = audit_of(pipeline)
-    if not report["usable"] and pipeline.recipe.tokenizer.audit.on_failure == "stop":
+    if not report.usable and pipeline.recipe.tokenizer.audit.on_failure == "stop":
         raise ModelError(
-            f"the tokenizer fails its audit: {'; '.join(report['problems'])}. No tokens were "
+            f"the tokenizer fails its audit: {'; '.join(report.problems)}. No tokens were "
             "written. Correct the recipe, or set tokenizer.audit.on_failure to warn and build "
             "again: it is not retrained"
         )

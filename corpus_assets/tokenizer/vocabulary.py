@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from corpus_assets.shards import unicode_of_bytes
@@ -18,6 +19,28 @@ ACROSS_WORDS = re.compile(f"(?!{SPACE}).{SPACE}+(?!{SPACE}).", re.DOTALL)
 _BYTES = {letter: byte for byte, letter in enumerate(unicode_of_bytes())}
 
 
+@dataclass(frozen=True)
+class Vocabulary:
+    """A vocabulary in figures and examples. The shares are of the merged tokens: those that no
+    held-out text needs, and those that the training text does not need either."""
+
+    tokens: int
+    by_script: dict[str, int]
+    foreign: int
+    foreign_examples: list[str]
+    too_long: int
+    too_long_examples: list[str]
+    merges: int
+    first_merges: list[str]
+    last_merges: list[str]
+    longest: list[str]
+    across_words: int
+    across_words_examples: list[str]
+    mean_token_bytes: float
+    unused_share: float | None
+    never_used_share: float | None = None
+
+
 def inspect(
     definition: dict[str, Any],
     spelled: Sequence[bytes],
@@ -25,7 +48,7 @@ def inspect(
     special: set[int],
     scripts: Collection[str],
     max_token_chars: int,
-) -> dict[str, Any]:
+) -> Vocabulary:
     """Describe the vocabulary of a `tokenizer.json`; `spelled` is the bytes of each id, `used` the ids that
     text was seen to need, `scripts` those that it is written in. Some seconds for a million tokens."""
     merges = [_joined(merge) for merge in definition["model"].get("merges") or ()]
@@ -42,22 +65,22 @@ def inspect(
         if scripts and not set(found) <= set(scripts):
             foreign.append(text)
     too_long = [number for number in plain if is_too_long(spelled[number], max_token_chars)]
-    return {
-        "tokens": len(plain),
-        "by_script": dict(sorted(by_script.items())),
-        "foreign": len(foreign),
-        "foreign_examples": foreign[:SHOWN],
-        "too_long": len(too_long),
-        "too_long_examples": [_text(spelled[number]) for number in too_long[:SHOWN]],
-        "merges": len(merges),
-        "first_merges": merges[:SHOWN],
-        "last_merges": merges[-SHOWN:],
-        "longest": [_text(spelled[number]) for number in longest],
-        "across_words": len(across),
-        "across_words_examples": [_text(spelled[number]) for number in across[:SHOWN]],
-        "mean_token_bytes": _mean([len(spelled[number]) for number in plain]),
-        "unused_share": round(1 - len(needed) / len(plain), 4) if needed else None,
-    }
+    return Vocabulary(
+        tokens=len(plain),
+        by_script=dict(sorted(by_script.items())),
+        foreign=len(foreign),
+        foreign_examples=foreign[:SHOWN],
+        too_long=len(too_long),
+        too_long_examples=[_text(spelled[number]) for number in too_long[:SHOWN]],
+        merges=len(merges),
+        first_merges=merges[:SHOWN],
+        last_merges=merges[-SHOWN:],
+        longest=[_text(spelled[number]) for number in longest],
+        across_words=len(across),
+        across_words_examples=[_text(spelled[number]) for number in across[:SHOWN]],
+        mean_token_bytes=_mean([len(spelled[number]) for number in plain]),
+        unused_share=round(1 - len(needed) / len(plain), 4) if needed else None,
+    )
 
 
 def spell(token: str, is_byte_level: bool) -> bytes:

@@ -7,10 +7,10 @@ from catalog.doors import lazy_exports
 if TYPE_CHECKING:
     from corpus_assets.versions.cluster_changes import ClusterChange
     from corpus_assets.versions.drift import DRIFT_CHECKS, drift_checks, drift_lines
-    from corpus_assets.versions.foreseen import foresee, warning_before_tokens
+    from corpus_assets.versions.foreseen import Foreseen, foresee, warning_before_tokens
     from corpus_assets.versions.funnel import FunnelStep, funnel_steps
     from corpus_assets.versions.gates import MODELS_GATE, release_if_passed
-    from corpus_assets.versions.gc import WEIGHTS_FOLDER, collect_garbage
+    from corpus_assets.versions.gc import WEIGHTS_FOLDER, Collected, collect_garbage
     from corpus_assets.versions.gram_digests import (
         GRAM_WORDS,
         KEPT_ONE_IN,
@@ -66,7 +66,9 @@ __all__ = [
     "WEIGHTS_FOLDER",
     "Change",
     "ClusterChange",
+    "Collected",
     "DigestIndex",
+    "Foreseen",
     "FunnelStep",
     "Removed",
     "ReusedCalibrations",

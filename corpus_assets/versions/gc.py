@@ -31,6 +31,7 @@ from pathlib import Path
 
 from catalog.copies import path_of
 from catalog.db import ArtifactRow, CopyRow, Registry, VersionRow, is_gone
+from catalog.figures import counted
 from catalog.formats.temporary_files import leftovers
 from catalog.lineage import SPILL
 from corpus_assets.core import files
@@ -67,12 +68,33 @@ NAMED_STAGES = frozenset(stage.name for stage, _ in STAGES.lineage())
 
 @dataclass(frozen=True)
 class Collected:
+    """What was deleted, or would be."""
+
     artifacts: int
     versions: int
     files: int
     bytes: int
     left: tuple[str, ...] = ()  # files that could not be deleted
     why: str = ""  # the first of them was not
+    is_dry_run: bool = False
+
+    def __str__(self) -> str:
+        verb = "would delete" if self.is_dry_run else "deleted"
+        return (
+            f"{verb} {counted(self.artifacts, 'artifact')} and "
+            f"{counted(self.versions, 'revoked version')}: {counted(self.files, 'file')}, "
+            f"{self.bytes / 2**20:.1f} MiB"
+        )
+
+    @property
+    def ok(self) -> bool:
+        return not self.left
+
+    @property
+    def notes(self) -> list[str]:
+        if self.ok:
+            return []
+        return [f"{counted(len(self.left), 'file')} could not be deleted; the first: {self.why}"]
 
 
 def collect_garbage(
@@ -145,6 +167,7 @@ def collect_garbage(
         freed,
         tuple(sorted(left)),
         next(iter(left.values()), ""),
+        dry_run,
     )
 
 

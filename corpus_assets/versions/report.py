@@ -394,7 +394,7 @@ def _tokens(manifest: Manifest) -> Values:
 def _mixture(pipeline: Pipeline, manifest: Manifest) -> Values:
     groups = pipeline.recipe.mixed_groups(manifest.groups)
     rows = [
-        (row["group"], row["tokens"], row["drawn_tokens"], Percent(row["share"]), row["epochs"])
+        (row.group, row.tokens, row.drawn_tokens, Percent(row.share), row.epochs)
         for row in mixture_rows(groups, manifest.phases)
     ]
     phases = ", ".join(f"{phase.name} {phase.blocks} blocks" for phase in manifest.phases)

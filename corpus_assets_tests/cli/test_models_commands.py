@@ -176,7 +176,7 @@ def test_the_list_has_what_is_known_and_what_is_here(
     found = json.loads(said(capsys, "models", "list", "--json"))
     assert found["mine"]["sha256"] == SHA256
     assert found["dclm-fasttext"]["sha256"] == ""
-    assert "path" not in found["dclm-fasttext"]
+    assert found["dclm-fasttext"]["path"] is None
 
 
 def test_models_go_into_the_home_that_is_named_and_never_into_the_environment(

@@ -146,7 +146,7 @@ def test_runs_on_disk_are_compared_and_drawn(tmp_path: Path) -> None:
     (found,) = compared.comparisons
     assert found.verdict == BETTER
     assert [round(d.percent) for d in found.main[:2]] == [-1, -2]
-    factor = compared.factors["new"]
+    factor = compared.of("new").compute_factor
     assert factor is not None
     assert factor.factor > 1
     drawn = evidence_page(results, compared)

@@ -70,15 +70,15 @@ def test_a_failed_part_is_set_aside_listed_and_tried_again_when_told_to(tmp_path
             ("signals", "crawl-1", 1)
         ]
         shown = said("failed", place)
-        assert "signals  crawl-1 part 1  3 tries, " in shown
-        assert "    the second part is beyond us" in shown
-        assert said("failed", place, "--snapshot=crawl-2") == "no part is quarantined\n"
+        assert "signals  crawl-1 part 1      3  " in shown
+        assert "  the second part is beyond us" in shown
+        assert said("failed", place, "--snapshot=crawl-2") == "No part is quarantined.\n"
 
-        assert said("retry", place, "--stage=documents") == "no part was quarantined\n"
-        assert said("retry", place) == "parts to retry in the next build: 1\n"
+        assert said("retry", place, "--stage=documents") == "No part was quarantined.\n"
+        assert said("retry", place) == "The next build retries 1 part.\n"
         run_assets(session)
         assert make_version(session.pipeline, "whole")
-    assert said("failed", place) == "no part is quarantined\n"
+    assert said("failed", place) == "No part is quarantined.\n"
 
 
 def test_a_stage_of_one_task_fails_with_its_own_error_and_sets_nothing_aside(
@@ -94,7 +94,7 @@ def test_a_stage_of_one_task_fails_with_its_own_error_and_sets_nothing_aside(
         broken = replace(session, engine=LocalEngine(home.store_url, faulty))
         with pytest.raises(SourceError, match="^there is no tokenizer today$"):
             run_assets(broken)
-    assert said("failed", f"--home={home.root}") == "no part is quarantined\n"
+    assert said("failed", f"--home={home.root}") == "No part is quarantined.\n"
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_a_file_that_is_skipped_is_as_one_that_holds_nothing_and_the_version_say
     recipe, home = set_aside
     place = f"--home={home.root}"
     assert said("skip", recipe, place) == "skipped: crawl-1 part-00001.warc.gz\n"
-    assert said("failed", place) == "no part is quarantined\n"
+    assert said("failed", place) == "No part is quarantined.\n"
     made = built(recipe, home)
     page = Path(home.store_url, "versions", "mine", "report.html").read_text(encoding="utf-8")
     assert "skipped: 1 source file (crawl-1 part-00001.warc.gz)" in page
@@ -144,8 +144,8 @@ def test_a_file_that_is_skipped_is_as_one_that_holds_nothing_and_the_version_say
     assert by_hand.manifest_bytes == made.manifest_bytes
     assert by_hand.lock.to_bytes() == made.lock.to_bytes()
 
-    assert said("unskip", recipe, place) == "files to read again in the next build: 1\n"
-    assert said("unskip", recipe, place) == "no file was skipped\n"
+    assert said("unskip", recipe, place) == "The next build reads 1 file again.\n"
+    assert said("unskip", recipe, place) == "No file was skipped.\n"
     with open_session(recipe, home) as session:
         whole = build(session, "whole")
     assert whole.manifest.recipe.digest != made.manifest.recipe.digest

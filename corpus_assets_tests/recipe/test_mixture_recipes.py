@@ -137,7 +137,7 @@ def test_the_pile_sees_each_source_as_often_as_its_table_says(tmp_path: Path) ->
         assert build(session, "p", InProcess()) is not None
     found = mix_source(home, "p", {"mixture.run_tokens": 400_000, "mixture.max_epochs": 100})
     rows = mix_of(found.groups, found.mixture, found.seq_len).rows
-    epochs = {row["source"]: row["epochs"] for row in rows}
+    epochs = {row.source: row.epochs for row in rows}
     scale = epochs["pile-cc"]
     for name, times in recipe.mixture.sources.items():
         assert epochs[name] / scale == pytest.approx(times, rel=0.25)
@@ -181,15 +181,15 @@ def test_topics_times_grades_follow_the_curve_and_the_worst_are_not_drawn(home: 
     assert set(recipe.fallbacks_in_use()) == {"quality", "topic"}
     found = mix_source(home, "olmo-1", {})
     rows = mix_of(found.groups, found.mixture, found.seq_len).rows
-    web = [row for row in rows if row["domain"] == "web"]
-    assert {row["labels"]["topic"] for row in web} <= {"science_math_and_technology", "other"}
+    web = [row for row in rows if row.domain == "web"]
+    assert {row.labels["topic"] for row in web} <= {"science_math_and_technology", "other"}
     curve = recipe.mixture.curve
     assert curve is not None
     dropped = {tier for tier, times in curve.multipliers.items() if not times}
     assert dropped == {f"q{n:02d}" for n in range(1, 9)}  # two fifths of twenty
-    assert all(row["drawn_tokens"] == 0 for row in web if row["tier"] in dropped)
-    others = [row for row in web if row["labels"]["topic"] == "other" and row["drawn_tokens"]]
-    drawn = {row["tier"]: row["epochs"] for row in others}
+    assert all(row.drawn_tokens == 0 for row in web if row.tier in dropped)
+    others = [row for row in web if row.labels["topic"] == "other" and row.drawn_tokens]
+    drawn = {row.tier: row.epochs for row in others}
     best, middling = max(drawn), min(drawn)
     assert drawn[best] > drawn[middling]
     named = load_recipe(RECIPES / "olmo3-like.yaml")

@@ -91,10 +91,10 @@ def test_a_tiny_group_is_not_rounded_up_past_its_epochs_and_shows_with_zero_epoc
     groups = [full("A/web/mid", 9_999), full("B/web/mid", 1)]
     [phase] = phases_from(groups, MixtureSettings(block_samples=10), SEQ_LEN)
     assert phase.counts == {"A/web/mid": 10}
-    table = {row["group"]: row for row in mixture_rows(groups, [phase])}
-    assert table["B/web/mid"]["epochs"] == 0
-    assert table["A/web/mid"]["share"] == 1
-    assert table["A/web/mid"]["epochs"] == pytest.approx(1, abs=0.001)
+    table = {row.group: row for row in mixture_rows(groups, [phase])}
+    assert table["B/web/mid"].epochs == 0
+    assert table["A/web/mid"].share == 1
+    assert table["A/web/mid"].epochs == pytest.approx(1, abs=0.001)
 
 
 def test_the_last_samples_go_to_the_largest_remainders_within_the_epochs_allowed() -> None:
@@ -124,7 +124,7 @@ def test_a_domain_may_have_its_own_limit_of_epochs() -> None:
     groups = [full("A/web/mid", 1000), full("A/code/mid", 100)]
     setting = mix(run_tokens=320_000, max_epochs_by_domain={"code": 8})
     [phase] = phases_from(groups, setting, SEQ_LEN)
-    epochs = {row["group"]: row["epochs"] for row in mixture_rows(groups, [phase])}
+    epochs = {row.group: row.epochs for row in mixture_rows(groups, [phase])}
     assert epochs == {"A/code/mid": 8.0, "A/web/mid": 2.4}
 
 
@@ -213,14 +213,14 @@ def test_counts_fill_each_block_exactly_and_stay_within_epochs_whatever_the_orde
         assert sum(phase.counts.values()) == block
         assert min(phase.counts.values()) >= 1
     for row in mixture_rows(groups, phases):
-        assert row["epochs"] <= 6
+        assert row.epochs <= 6
 
 
 def shares(groups: list[MixedGroup], setting: MixtureSettings, kind: str) -> dict[str, float]:
     """Shares of the run by source, domain or tier."""
     found: dict[str, float] = {}
     for row in mixture_rows(groups, phases_from(groups, setting, SEQ_LEN)):
-        found[row[kind]] = found.get(row[kind], 0.0) + row["share"]
+        found[getattr(row, kind)] = found.get(getattr(row, kind), 0.0) + row.share
     return {name: round(share, 3) for name, share in found.items()}
 
 
@@ -242,7 +242,7 @@ def test_a_source_is_seen_as_often_as_its_weight_says_and_its_domain_keeps_its_r
     weighted = mix(**HALVES, sources={"wiki": 3})
     assert shares(NEWS_AND_WIKI, weighted, "source") == {"git": 0.5, "news": 0.25, "wiki": 0.25}
     phases = phases_from(NEWS_AND_WIKI, weighted, SEQ_LEN)
-    epochs = {row["group"]: row["epochs"] for row in mixture_rows(NEWS_AND_WIKI, phases)}
+    epochs = {row.group: row.epochs for row in mixture_rows(NEWS_AND_WIKI, phases)}
     assert epochs["wiki.1/web/mid"] == pytest.approx(3 * epochs["news.1/web/mid"], rel=0.01)
 
 
@@ -381,7 +381,7 @@ def test_a_run_that_the_limits_do_not_allow_is_shortened_until_they_do() -> None
     phases, said = plan_mixture(WEB_AND_CODE, setting, SEQ_LEN)
     assert said is not None
     assert said.startswith("the run is shortened to")
-    assert max(row["epochs"] for row in mixture_rows(WEB_AND_CODE, phases)) <= 3.0
+    assert max(row.epochs for row in mixture_rows(WEB_AND_CODE, phases)) <= 3.0
 
 
 def test_a_corpus_smaller_than_a_block_is_repeated_and_that_is_said() -> None:

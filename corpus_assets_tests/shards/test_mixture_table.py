@@ -1,18 +1,21 @@
 """What a mix says of itself before anyone trains."""
 
 import re
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 import pytest
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture import MixtureSettings, phases_from
-from corpus_assets.shards.mixture_table import gathered_rows, mix_of, mixture_rows
+from corpus_assets.shards.mixture_table import DrawnGroup, gathered_rows, mix_of, mixture_rows
 from corpus_assets_tests.shards.test_mixture import SEQ_LEN, WEB_AND_CODE, full, mix, sized
 
+Row = TypeVar("Row", bound=DrawnGroup)
 
-def by_group(rows: Any) -> dict[str, dict[str, Any]]:
-    return {row["group"]: row for row in rows}
+
+def by_group(rows: Iterable[Row]) -> dict[str, Row]:
+    return {row.group: row for row in rows}
 
 
 def test_a_mix_shows_tokens_shares_epochs_and_limits_of_every_group() -> None:
@@ -21,22 +24,22 @@ def test_a_mix_shows_tokens_shares_epochs_and_limits_of_every_group() -> None:
     assert made.problem is None
     rows = by_group(made.rows)
     high = rows["A/web/high"]
-    assert (high["tokens"], high["drawn_tokens"], high["epochs"]) == (100_000, 200_000, 2.0)
-    assert high["share"] == high["phases"]["main"] == 0.25
-    assert (rows["A/web/low"]["allowed"], rows["A/web/low"]["limit"]) == (
+    assert (high.tokens, high.drawn_tokens, high.epochs) == (100_000, 200_000, 2.0)
+    assert high.share == high.phases["main"] == 0.25
+    assert (rows["A/web/low"].allowed, rows["A/web/low"].limit) == (
         1,
         "max_epochs_by_tier.low",
     )
-    assert rows["A/code/mid"]["allowed"] == 3
-    assert sum(row["share"] for row in made.rows) == pytest.approx(1)
+    assert rows["A/code/mid"].allowed == 3
+    assert sum(row.share for row in made.rows) == pytest.approx(1)
 
 
 def test_the_table_of_phases_is_that_of_the_manifest() -> None:
     made = mix_of(WEB_AND_CODE, mix(), SEQ_LEN)
     table = by_group(mixture_rows(WEB_AND_CODE, phases_from(WEB_AND_CODE, mix(), SEQ_LEN)))
     for row in made.rows:
-        assert row["drawn_tokens"] == table[row["group"]]["drawn_tokens"]
-        assert row["epochs"] == table[row["group"]]["epochs"]
+        assert row.drawn_tokens == table[row.group].drawn_tokens
+        assert row.epochs == table[row.group].epochs
 
 
 def test_a_cooldown_that_drops_low_tiers_and_lifts_high_ones_shows_in_its_column() -> None:
@@ -46,9 +49,9 @@ def test_a_cooldown_that_drops_low_tiers_and_lifts_high_ones_shows_in_its_column
     ]
     made = mix_of(WEB_AND_CODE, mix(phases=phases, run_tokens=16_000_000), SEQ_LEN)
     rows = by_group(made.rows)
-    assert rows["A/web/low"]["phases"]["cooldown"] == 0
-    assert rows["A/web/high"]["phases"]["cooldown"] > rows["A/web/high"]["phases"]["main"]
-    tokens = {phase["name"]: phase["tokens"] for phase in made.phases}
+    assert rows["A/web/low"].phases["cooldown"] == 0
+    assert rows["A/web/high"].phases["cooldown"] > rows["A/web/high"].phases["main"]
+    tokens = {phase.name: phase.tokens for phase in made.phases}
     assert tokens["main"] / sum(tokens.values()) == pytest.approx(0.85, abs=0.01)
 
 
@@ -56,7 +59,7 @@ def test_a_mix_that_asks_for_too_much_is_shown_as_asked_with_the_reason() -> Non
     made = mix_of(WEB_AND_CODE, mix(run_tokens=10_000_000), SEQ_LEN)
     assert made.problem is not None
     assert "allowed are 4 by mixture.max_epochs" in made.problem
-    assert any(row["epochs"] > row["allowed"] for row in made.rows)
+    assert any(row.epochs > row.allowed for row in made.rows)
 
 
 @pytest.mark.parametrize("run_tokens", [3_000_000, 10_000_000, 10**12])
@@ -127,8 +130,8 @@ def test_replay_may_be_allowed_for_one_group_and_refused_for_another() -> None:
         max_epochs_by_group={"web/high": 6},
     )
     rows = by_group(mix_of(WEB_AND_CODE, setting, SEQ_LEN).rows)
-    assert rows["A/web/high"]["epochs"] > 1
-    assert rows["A/web/low"]["epochs"] <= 1
+    assert rows["A/web/high"].epochs > 1
+    assert rows["A/web/low"].epochs <= 1
     refused = mix_of(WEB_AND_CODE, mix(run_tokens=1_200_000, max_epochs=1.0), SEQ_LEN)
     assert refused.problem is not None
     assert "and too many of 2 other groups" in refused.problem
@@ -199,16 +202,16 @@ def test_sources_of_many_small_groups_keep_their_shares() -> None:
 def test_rows_can_be_gathered_by_source_tier_and_domain() -> None:
     rows = mix_of(WEB_AND_CODE, mix(), SEQ_LEN).rows
     sources = by_group(gathered_rows(rows, "source"))
-    assert {name: row["tokens"] for name, row in sources.items()} == {
+    assert {name: row.tokens for name, row in sources.items()} == {
         "code/A": 200_000,
         "web/A": 500_000,
         "web/B": 100_000,
     }
     tiers, domains = by_group(gathered_rows(rows, "tier")), by_group(gathered_rows(rows, "domain"))
     assert set(tiers) == {"web/high", "web/low", "code/mid"}
-    assert tiers["web/high"]["tokens"] == 200_000
-    assert tiers["web/high"]["epochs"] == 2.0
-    assert domains["web"]["share"] == domains["web"]["phases"]["main"] == 0.75
+    assert tiers["web/high"].tokens == 200_000
+    assert tiers["web/high"].epochs == 2.0
+    assert domains["web"].share == domains["web"].phases["main"] == 0.75
     assert gathered_rows(rows, "group") == list(rows)
 
 
@@ -221,6 +224,6 @@ def test_thousands_of_groups_are_mixed_exactly() -> None:
     setting = mix(domains={"web": 0.7, "code": 0.3}, block_samples=100_000)
     made = mix_of(groups, setting, SEQ_LEN)
     assert made.problem is None
-    assert sum(row["share"] for row in made.rows if row["domain"] == "web") == pytest.approx(
+    assert sum(row.share for row in made.rows if row.domain == "web") == pytest.approx(
         0.7, abs=0.0005
     )

@@ -88,53 +88,53 @@ def foreign(kind: str) -> bytes:
 def test_a_sound_tokenizer_passes_with_every_number_the_shards_rely_on() -> None:
     passages = [Passage(text, "web", "en") for text in TEXTS[:2]] + [Passage(TEXTS[2], "code")]
     report = audit_tokenizer(ours(), passages)
-    assert report["passed"]
-    assert report["problems"] == report["warnings"] == []
-    assert report["bytes_covered"] == 256
-    special = report["special_tokens"]
-    assert (special["slots"], special["reserved"], special["one_id_and_back"]) == (256, 254, 256)
-    assert special["named"] == {"<|end_of_document|>": 0, "<|pad|>": 1}
-    assert (report["eod_id"], report["pad_id"]) == (0, 1)
-    assert set(report["probes"]) == set(PROBES)
-    assert all(probe["exact"] for probe in report["probes"].values())
+    assert report.passed
+    assert report.problems == report.warnings == []
+    assert report.bytes_covered == 256
+    special = report.special_tokens
+    assert (special.slots, special.reserved, special.one_id_and_back) == (256, 254, 256)
+    assert special.named == {"<|end_of_document|>": 0, "<|pad|>": 1}
+    assert (report.eod_id, report.pad_id) == (0, 1)
+    assert set(report.probes) == set(PROBES)
+    assert all(probe.exact for probe in report.probes.values())
 
 
 def test_bytes_per_token_are_counted_in_all_by_domain_and_by_language() -> None:
     passages = [Passage(TEXTS[0], "web", "en"), Passage(TEXTS[1], "web", "de")]
-    found = audit_tokenizer(ours(), passages)["held_out"]
+    found = audit_tokenizer(ours(), passages).held_out
     encoder = Encoder(ours())
     for language, text in (("en", TEXTS[0]), ("de", TEXTS[1])):
         tokens = len(encoder.encode_batch([text])[0]) - 1
-        row = found["by_language"][language]
-        assert (row["documents"], row["tokens"], row["bytes"]) == (1, tokens, len(text.encode()))
-        assert row["bytes_per_token"] == pytest.approx(len(text.encode()) / tokens, abs=1e-4)
-    assert found["by_domain"]["web"]["tokens"] == found["tokens"]
-    assert found["documents"] == 2
+        row = found.by_language[language]
+        assert (row.documents, row.tokens, row.bytes) == (1, tokens, len(text.encode()))
+        assert row.bytes_per_token == pytest.approx(len(text.encode()) / tokens, abs=1e-4)
+    assert found.by_domain["web"].tokens == found.tokens
+    assert found.documents == 2
 
 
 def test_the_vocabulary_is_shown_from_its_first_merges_to_its_last() -> None:
-    vocabulary = audit_tokenizer(ours(), [Passage(text) for text in TEXTS])["vocabulary"]
+    vocabulary = audit_tokenizer(ours(), [Passage(text) for text in TEXTS]).vocabulary
     definition = json.loads(ours())
-    assert vocabulary["merges"] == len(definition["model"]["merges"])
-    assert len(vocabulary["first_merges"]) == len(vocabulary["last_merges"]) == 20
-    assert " do" in vocabulary["first_merges"]
-    assert len(vocabulary["longest"][0]) >= len(vocabulary["longest"][-1]) > 1
-    assert vocabulary["across_words"] == 0
-    assert 0 < vocabulary["unused_share"] < 1
+    assert vocabulary.merges == len(definition["model"]["merges"])
+    assert len(vocabulary.first_merges) == len(vocabulary.last_merges) == 20
+    assert " do" in vocabulary.first_merges
+    assert len(vocabulary.longest[0]) >= len(vocabulary.longest[-1]) > 1
+    assert vocabulary.across_words == 0
+    assert 0 < vocabulary.unused_share < 1
 
 
 def test_merges_across_words_are_counted_and_shown_but_hinder_nobody() -> None:
     report = audit_tokenizer(foreign("no split"))
-    vocabulary = report["vocabulary"]
-    assert vocabulary["across_words"] > 0
-    assert any(" " in text.strip() for text in vocabulary["across_words_examples"])
-    assert report["passed"]
-    assert "go across words" in report["warnings"][0]
+    vocabulary = report.vocabulary
+    assert vocabulary.across_words > 0
+    assert any(" " in text.strip() for text in vocabulary.across_words_examples)
+    assert report.passed
+    assert "go across words" in report.warnings[0]
 
 
 def test_without_held_out_text_the_audit_says_so() -> None:
-    assert "no held-out text was measured" in audit_tokenizer(ours())["warnings"]
-    assert audit_tokenizer(ours())["vocabulary"]["unused_share"] is None
+    assert "no held-out text was measured" in audit_tokenizer(ours()).warnings
+    assert audit_tokenizer(ours()).vocabulary.unused_share is None
 
 
 def test_a_special_token_that_is_not_one_id_is_a_problem() -> None:
@@ -142,7 +142,7 @@ def test_a_special_token_that_is_not_one_id_is_a_problem() -> None:
     made.add_special_tokens([AddedToken("<|late|>", special=True)])
     made.decoder = decoders.Sequence([decoders.Replace("<|late|>", "?"), decoders.ByteLevel()])
     report = audit_tokenizer(made.to_str().encode())
-    assert any("not one id and back: <|late|>" in problem for problem in report["problems"])
+    assert any("not one id and back: <|late|>" in problem for problem in report.problems)
 
 
 @pytest.mark.parametrize(
@@ -160,25 +160,25 @@ def test_tokenizers_that_cannot_spell_every_text_are_refused_by_name_and_still_m
     with pytest.raises(ModelError, match=word):
         Encoder(content, eod_token="</s>", pad_token="<s>")
     report = audit_tokenizer(content, [Passage(TEXTS[0], "web", "en")])
-    assert not report["passed"]
-    assert word in report["problems"][0]
-    assert report["held_out"]["bytes_per_token"] > 1
-    assert report["vocabulary"]["tokens"] > 50
-    assert not all(probe["exact"] for probe in report["probes"].values())
+    assert not report.passed
+    assert word in report.problems[0]
+    assert report.held_out.bytes_per_token > 1
+    assert report.vocabulary.tokens > 50
+    assert not all(probe.exact for probe in report.probes.values())
 
 
 def test_a_byte_fallback_covers_all_bytes_and_is_counted_so() -> None:
-    assert audit_tokenizer(foreign("metaspace bpe"))["bytes_covered"] == 256
-    assert audit_tokenizer(foreign("wordpiece"))["bytes_covered"] < 256
+    assert audit_tokenizer(foreign("metaspace bpe")).bytes_covered == 256
+    assert audit_tokenizer(foreign("wordpiece")).bytes_covered < 256
 
 
 def test_a_byte_level_tokenizer_of_others_is_taken_when_its_special_tokens_are_named() -> None:
     content = foreign("gpt-2")
-    assert "no special token" in audit_tokenizer(content)["problems"][0]
+    assert "no special token" in audit_tokenizer(content).problems[0]
     report = audit_tokenizer(
         content, [Passage(text) for text in TEXTS], "<|endoftext|>", "<|padding|>"
     )
-    assert report["passed"], report["problems"]
+    assert report.passed, report.problems
 
 
 def test_a_split_that_drops_what_it_splits_at_is_found() -> None:
@@ -190,9 +190,9 @@ def test_a_split_that_drops_what_it_splits_at_is_found() -> None:
         ]
     )
     report = audit_tokenizer(made.to_str().encode())
-    assert "code, tabs" in report["problems"][-1]
-    assert not report["probes"]["code, tabs"]["exact"]
-    assert report["probes"]["CJK"]["exact"]
+    assert "code, tabs" in report.problems[-1]
+    assert not report.probes["code, tabs"].exact
+    assert report.probes["CJK"].exact
 
 
 def learned(texts: list[str], **settings: Any) -> bytes:
@@ -223,14 +223,14 @@ def test_a_planted_fault_fails_a_tokenizer_that_was_trained_here_and_warns_of_an
     rules = (AuditSettings(max_unused_share=bound), ScrubSettings(), {"web", "code"})
     trained = audit_tokenizer(data, (), training=TrainingFacts(seen, ("latin",), 16))
     report = judged(trained, data, *rules)
-    assert not report["passed"]
-    (problem,) = report["problems"]
+    assert not report.passed
+    (problem,) = report.problems
     assert re.search(message, problem)
     assert not re.search("jane|Donau|булок", problem), "no token is printed: logs keep problems"
     passages = [Passage(text) for text in TEXTS[:9]]
     chosen = judged(audit_tokenizer(data, passages), data, *rules)
-    assert chosen["passed"]
-    said = [warning for warning in chosen["warnings"] if re.search(message, warning)]
+    assert chosen.passed
+    said = [warning for warning in chosen.warnings if re.search(message, warning)]
     assert len(said) == (name != "unused")
 
 
@@ -239,10 +239,10 @@ def test_a_sound_tokenizer_stays_so_under_every_rule() -> None:
     training = TrainingFacts(TEXTS, ("latin",), 16)
     report = audit_tokenizer(data, [Passage(text) for text in TEXTS[:3]], training=training)
     report = judged(report, data, AuditSettings(), ScrubSettings(), {"web"})
-    assert report["passed"], report["problems"]
-    assert report["scripts"] == ["latin"]
-    assert set(report["vocabulary"]["by_script"]) == {"latin"}
-    assert 0 < report["vocabulary"]["never_used_share"] < 0.2
+    assert report.passed, report.problems
+    assert report.scripts == ["latin"]
+    assert set(report.vocabulary.by_script) == {"latin"}
+    assert 0 < report.vocabulary.never_used_share < 0.2
 
 
 def test_kinds_that_some_domain_keeps_fail_no_token() -> None:
@@ -250,8 +250,8 @@ def test_kinds_that_some_domain_keeps_fail_no_token() -> None:
     report = audit_tokenizer(data, training=TrainingFacts(TEXTS, ("latin",), 128))
     kept = ScrubSettings(by_domain={"code": {"email": "leave"}})
     bounds = AuditSettings(max_unused_share=1)
-    assert judged(report, data, bounds, kept, {"web", "code"})["passed"]
-    assert not judged(report, data, bounds, kept, {"web"})["passed"]
+    assert judged(report, data, bounds, kept, {"web", "code"}).passed
+    assert not judged(report, data, bounds, kept, {"web"}).passed
 
 
 def test_strings_that_must_be_one_token_fail_the_audit_where_they_are_not() -> None:
@@ -259,7 +259,7 @@ def test_strings_that_must_be_one_token_fail_the_audit_where_they_are_not() -> N
     report = judged(
         audit_tokenizer(ours()), ours(), AuditSettings(one_token=wanted), ScrubSettings(), {"web"}
     )
-    (problem,) = report["problems"]
+    (problem,) = report.problems
     assert problem.startswith("not one token each: 'the lazy' (2 tokens);")
 
 

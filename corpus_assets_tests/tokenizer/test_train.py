@@ -289,8 +289,8 @@ def test_a_tokenizer_that_loses_text_is_refused_and_the_audit_says_why(
     with pytest.raises(ModelError, match=word):
         Encoder(tokenizer_json)
     report = audit_tokenizer(tokenizer_json, [Passage("text")])
-    assert not report["passed"]
-    assert word in report["problems"][0]
+    assert not report.passed
+    assert word in report.problems[0]
 
 
 @pytest.mark.parametrize("content", [b"not json", b"[]", b'{"model": {"type": "Nothing"}}'])
@@ -339,10 +339,10 @@ def test_a_tokenizer_of_real_prose_passes_its_audit_on_other_languages() -> None
     settings = TokenizerSettings(vocab_size=2048)
     passages = [Passage(text, "wiki", "many") for text in texts("multilingual", 40)]
     report = audit_tokenizer(train_tokenizer(texts("prose", 20), settings), passages)
-    assert report["passed"], report["problems"]
-    assert report["vocab_size"] == 2048
-    assert report["held_out"]["documents"] == 40
-    assert report["vocabulary"]["across_words"] == 0
+    assert report.passed, report.problems
+    assert report.vocab_size == 2048
+    assert report.held_out.documents == 40
+    assert report.vocabulary.across_words == 0
 
 
 # A vocabulary whose size the recipe leaves open.

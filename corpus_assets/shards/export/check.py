@@ -55,7 +55,26 @@ class _Changed:
     new: ShardRef | None
 
 
-def check_export(home: Home, folder: Path, hashes: bool = False) -> dict[str, Any]:
+@dataclass(frozen=True)
+class CheckedExport:
+    """Whether an export is whole and free of removed documents; `lines` say it to people."""
+
+    ok: bool
+    version: str
+    status: str
+    replaced_by: str | None
+    damaged: list[str]
+    changed_shards: list[str]
+    samples: list[int]
+    samples_are_exact: bool
+    documents: list[str]
+    lines: list[str]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def check_export(home: Home, folder: Path, hashes: bool = False) -> CheckedExport:
     """Report damage of an export, the state of its version, and samples to remove.
 
     Reads `export.json`, two manifests, and spans of changed shards; every file with `hashes`.
@@ -69,18 +88,18 @@ def check_export(home: Home, folder: Path, hashes: bool = False) -> dict[str, An
     successor = _successor(registry, row)
     changed = _changed_shards(export.manifest, store, row, successor)
     samples, documents, exact = _affected(export, store, changed)
-    return {
-        "ok": not damaged and not len(samples),
-        "version": row.name,
-        "status": row.status,
-        "replaced_by": successor.name if successor is not None and successor != row else None,
-        "damaged": damaged,
-        "changed_shards": [f"{each.group}/{each.old.name}" for each in changed],
-        "samples": samples.tolist(),
-        "samples_are_exact": exact,
-        "documents": documents,
-        "lines": _lines(export, row, successor, damaged, samples, documents, exact),
-    }
+    return CheckedExport(
+        ok=not damaged and not len(samples),
+        version=row.name,
+        status=row.status,
+        replaced_by=successor.name if successor is not None and successor != row else None,
+        damaged=damaged,
+        changed_shards=[f"{each.group}/{each.old.name}" for each in changed],
+        samples=samples.tolist(),
+        samples_are_exact=exact,
+        documents=documents,
+        lines=_lines(export, row, successor, damaged, samples, documents, exact),
+    )
 
 
 def exported_version(folder: Path) -> str | None:

@@ -4,7 +4,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from catalog.db import Registry
+from catalog.figures import counted, size
 from catalog.takedown import expect_book
 from corpus_assets.core.errors import ShardError, StoreError
 from corpus_assets.core.home import Home
@@ -35,6 +36,55 @@ from corpus_assets.shards.export.plan import ExportPlan
 from corpus_assets.shards.export.stream import LINEAGE, FlatSpans, RunStream
 from corpus_loader import Manifest
 from corpus_loader.mapped_shards import Opener
+
+
+@dataclass(frozen=True)
+class Export:
+    """What `export.json` holds: the plan (`ExportPlan`), and what was written by it."""
+
+    format: str
+    tool_version: str
+    layout: str
+    version: str
+    manifest_sha256: str
+    tokenizer_sha256: str
+    vocab_size: int
+    eod_id: int
+    pad_id: int
+    seq_len: int
+    dtype: str
+    phase: str | None
+    order: str
+    passes: list[dict[str, int]]
+    file_samples: int
+    has_lineage: bool
+    samples: int
+    tokens: int
+    padding: int
+    groups: dict[str, int]
+    files: list[dict[str, Any]]
+
+    @property
+    def bytes(self) -> int:
+        return sum(file["bytes"] for file in self.files)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenExport(Export):
+    """An export, and the folder that it is in."""
+
+    out: str
+
+    def __str__(self) -> str:
+        seeds = ", ".join(str(one["seed"]) for one in self.passes)
+        return (
+            f"exported {self.version} to {self.out}: {self.samples:,} samples of {self.seq_len} "
+            f"tokens, {self.tokens:,} without padding, {size(self.bytes)} in "
+            f"{counted(len(self.files), 'file')}\n"
+            f"sample i is the loader's at position {self.passes[0]['first']} + i, seed {seeds}\n"
+            "takedowns name it and do not change it (`catalog copies` lists it): ask `corpus "
+            f"check-export {self.out}` after one"
+        )
 
 
 @dataclass(frozen=True)
@@ -83,7 +133,7 @@ def export_version(
     tokenizer: bytes | None = None,
     workers: int = 1,
     progress: Progress | None = None,
-) -> dict[str, Any]:
+) -> Export:
     """Write the export to the folder `out`, which must not be there; gives its `export.json`.
 
     Memory follows the workers (some ten megabytes each), not the corpus. Threads are enough:
@@ -103,10 +153,10 @@ def export_version(
         files.append(write_file(folder.path, "manifest.json", manifest_bytes))
         if tokenizer is not None:
             files.append(write_file(folder.path, "tokenizer.json", tokenizer))
-        body = describe(plan, parts, files)
-        write_file(folder.path, EXPORT, canonical_json(body) + b"\n")
+        made = describe(plan, parts, files)
+        write_file(folder.path, EXPORT, canonical_json(asdict(made)) + b"\n")
         folder.publish()
-    return body
+    return made
 
 
 def layout_of(plan: ExportPlan, manifest: Manifest) -> ExportLayout:
@@ -120,21 +170,21 @@ def layout_of(plan: ExportPlan, manifest: Manifest) -> ExportLayout:
     return plain[plan.layout]
 
 
-def describe(plan: ExportPlan, parts: list[PartRecord], files: list[FileEntry]) -> dict[str, Any]:
+def describe(plan: ExportPlan, parts: list[PartRecord], files: list[FileEntry]) -> Export:
     """Make the content of `export.json`."""
     groups: dict[str, int] = {}
     for part in parts:
         for group, samples in part.groups.items():
             groups[group] = groups.get(group, 0) + samples
     tokens = sum(part.tokens for part in parts)
-    return {
+    return Export(
         **plan.model_dump(mode="json"),
-        "samples": plan.samples,
-        "tokens": tokens,
-        "padding": plan.samples * plan.seq_len - tokens,
-        "groups": dict(sorted(groups.items())),
-        "files": [file.model_dump() for file in sorted(files, key=lambda file: file.name)],
-    }
+        samples=plan.samples,
+        tokens=tokens,
+        padding=plan.samples * plan.seq_len - tokens,
+        groups=dict(sorted(groups.items())),
+        files=[file.model_dump() for file in sorted(files, key=lambda file: file.name)],
+    )
 
 
 def _write_parts(

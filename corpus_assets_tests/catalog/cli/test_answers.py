@@ -10,14 +10,14 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from catalog.answers import JSON_ONLY, Rows, Shown, told
+from catalog.answers import JSON_ONLY, Count, Named, Rows, Shown, told
 from catalog.cli.answering import answers
 
 
 @dataclass(frozen=True)
 class Shard:
     name: str
-    tokens: Annotated[int, Shown("tokens in it", lambda count: f"{count:,}")]
+    tokens: Annotated[Count, Shown("tokens in it")]
     digest: Annotated[bytes, JSON_ONLY] = b"\x01\xff"
     note: str | None = None
 
@@ -116,6 +116,14 @@ def test_a_list_is_a_json_list_and_a_table_or_a_sentence() -> None:
     assert [row["name"] for row in json.loads(ask(rows, "--json").stdout)] == ["one"]
     assert ask(Rows([], empty="No shard.")).stdout.splitlines()[1:] == ["No shard."]
     assert json.loads(ask(Rows([]), "--json").stdout) == []
+
+
+def test_a_mapping_is_a_json_object_and_a_table_with_its_names() -> None:
+    named = Named({"p0": Shard("one", 1200)}, "part", ("tokens",), conclusion="That is all.")
+    lines = ["part  tokens in it", "p0           1,200", "", "That is all."]
+    assert ask(named).stdout.splitlines()[1:] == lines
+    assert json.loads(ask(named, "--json").stdout)["p0"]["tokens"] == 1200
+    assert ask(Named({}, "part", empty="No part.")).stdout.splitlines()[1:] == ["No part."]
 
 
 @dataclass(frozen=True)

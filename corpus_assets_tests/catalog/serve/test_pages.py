@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import duckdb
 import pytest
@@ -463,13 +463,12 @@ def test_a_version_tells_when_and_at_what_cost_it_was_built(
         shown = browser.get(f"/versions/{VERSION}/cost")
         assert f'href="/versions/{VERSION}/cost"' in browser.get(f"/versions/{VERSION}").body
     assert row.created_at in shown.text
-    assert f"{wanted['first_computed_at']} to {wanted['last_computed_at']}" in shown.text
+    assert f"{wanted.first_computed_at} to {wanted.last_computed_at}" in shown.text
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in shown.body.split("<tr>")[2:]]
-    stages = cast(list[dict[str, Any]], wanted["stages"])
     assert [(cells[0], cells[1], cells[2], cells[7], cells[10]) for cells in rows] == [
-        (one["stage"], f"{one['parts']:,}", f"{one['cpu_hours'] * 3600:,.1f}",
-         size(one["bytes_out"]), f"{one['money']:.6f}")
-        for one in stages
+        (one.stage, f"{one.parts:,}", f"{one.cpu_hours * 3600:,.1f}",
+         size(one.bytes_out), f"{one.money:.6f}")
+        for one in wanted.stages
     ]  # fmt: skip
 
 

@@ -182,7 +182,9 @@ def test_added_snapshots_are_part_of_the_recipe_from_then_on(
     assert source["crawl"]["files_of"] == {SECOND: 2}
     assert "base" not in source["crawl"]
     assert place.run("snapshots", "list") == 0
-    assert "2 ingested" in capsys.readouterr().out
+    _, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert [row[:3] for row in rows] == [[FIRST, "web", "no"], [SECOND, "web", "yes"]]
+    assert rows[1][3] == rows[1][6] == "2"  # files pinned, and ingested
 
 
 def test_adding_a_crawl_that_is_not_there_says_so_and_leaves_nothing(

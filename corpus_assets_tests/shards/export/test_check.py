@@ -69,8 +69,8 @@ def scene(tmp_path: Path) -> Scene:
 def test_an_export_of_a_live_version_is_whole(tmp_path: Path, scene: Scene) -> None:
     export_to(tmp_path / "out", scene.old, scene.store, "mds")
     answer = check_export(scene.home, tmp_path / "out", hashes=True)
-    assert answer["ok"]
-    assert (answer["status"], answer["samples"], answer["damaged"]) == ("live", [], [])
+    assert answer.ok
+    assert (answer.status, answer.samples, answer.damaged) == ("live", [], [])
 
 
 @pytest.mark.parametrize("layout", ["megatron", "hf-parquet"])
@@ -83,11 +83,11 @@ def test_samples_with_a_removed_document_are_found_exactly_where_lineage_is_left
     assert expected
     scene.take_down(keep_old=not has_lineage)
     answer = check_export(scene.home, tmp_path / "out")
-    assert not answer["ok"]
-    assert (answer["status"], answer["replaced_by"]) == ("revoked", "v1.td1")
-    assert answer["samples"] == expected
-    assert answer["samples_are_exact"]
-    assert answer["documents"] == [scene.victim.hex()]
+    assert not answer.ok
+    assert (answer.status, answer.replaced_by) == ("revoked", "v1.td1")
+    assert answer.samples == expected
+    assert answer.samples_are_exact
+    assert answer.documents == [scene.victim.hex()]
 
 
 def test_without_any_lineage_the_samples_of_the_changed_shard_are_named(
@@ -101,10 +101,10 @@ def test_without_any_lineage_the_samples_of_the_changed_shard_are_named(
     same_shard = [step for step in range(len(loader)) if int(loader.at(step).shards[0]) in holder]
     scene.take_down(keep_old=False)
     answer = check_export(scene.home, tmp_path / "out")
-    assert not answer["samples_are_exact"]
-    assert answer["samples"] == same_shard
-    assert len(answer["changed_shards"]) == 1
-    assert any("may hold removed documents" in line for line in answer["lines"])
+    assert not answer.samples_are_exact
+    assert answer.samples == same_shard
+    assert len(answer.changed_shards) == 1
+    assert any("may hold removed documents" in line for line in answer.lines)
 
 
 def test_an_export_that_left_the_document_out_needs_nothing(tmp_path: Path, scene: Scene) -> None:
@@ -113,8 +113,8 @@ def test_an_export_that_left_the_document_out_needs_nothing(tmp_path: Path, scen
     export_to(tmp_path / "out", scene.old, scene.store, "mds", tokens=64 * first, has_lineage=True)
     scene.take_down(keep_old=False)
     answer = check_export(scene.home, tmp_path / "out")
-    assert answer["ok"]
-    assert answer["status"] == "revoked"
+    assert answer.ok
+    assert answer.status == "revoked"
 
 
 def test_passes_under_several_seeds_are_all_searched(tmp_path: Path, scene: Scene) -> None:
@@ -122,7 +122,7 @@ def test_passes_under_several_seeds_are_all_searched(tmp_path: Path, scene: Scen
     run = len(Loader(scene.old, scene.store, global_batch=1))
     expected = scene.rows_with_victim(7) + [run + step for step in scene.rows_with_victim(8)]
     scene.take_down(keep_old=False)
-    assert check_export(scene.home, tmp_path / "out")["samples"] == expected
+    assert check_export(scene.home, tmp_path / "out").samples == expected
 
 
 def test_damage_is_found_by_size_and_one_flipped_bit_by_hash(tmp_path: Path, scene: Scene) -> None:
@@ -132,13 +132,13 @@ def test_damage_is_found_by_size_and_one_flipped_bit_by_hash(tmp_path: Path, sce
     content = bytearray(shard.read_bytes())
     content[-7] ^= 1
     shard.write_bytes(bytes(content))
-    assert check_export(scene.home, out)["ok"]
+    assert check_export(scene.home, out).ok
     answer = check_export(scene.home, out, hashes=True)
-    assert answer["damaged"] == ["the bytes of shard.00001.mds changed"]
+    assert answer.damaged == ["the bytes of shard.00001.mds changed"]
     shard.write_bytes(bytes(content[:-1]))
-    assert "shard.00001.mds has" in check_export(scene.home, out)["damaged"][0]
+    assert "shard.00001.mds has" in check_export(scene.home, out).damaged[0]
     shard.unlink()
-    assert check_export(scene.home, out)["damaged"] == ["shard.00001.mds is missing"]
+    assert check_export(scene.home, out).damaged == ["shard.00001.mds is missing"]
 
 
 def test_a_folder_that_is_no_export_is_refused(tmp_path: Path, scene: Scene) -> None:
@@ -157,11 +157,9 @@ def test_the_command_says_what_to_do_and_fails(
     assert main(["check-export", str(tmp_path / "out"), *home]) == 0
     assert "version v1 is live" in capsys.readouterr().out
     scene.take_down(keep_old=False)
-    with pytest.raises(SystemExit, match="1"):
-        main(["check-export", str(tmp_path / "out"), *home])
+    assert main(["check-export", str(tmp_path / "out"), *home]) == 1
     said = capsys.readouterr().out
     assert "replaced by v1.td1" in said
     assert scene.victim.hex() in said
-    with pytest.raises(SystemExit, match="1"):
-        main(["check-export", str(tmp_path / "out"), "--json", *home])
+    assert main(["check-export", str(tmp_path / "out"), "--json", *home]) == 1
     assert json.loads(capsys.readouterr().out)["documents"] == [scene.victim.hex()]

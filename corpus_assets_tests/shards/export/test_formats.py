@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -48,10 +48,10 @@ def test_an_export_has_the_order_of_the_loader(
     body = export_to(tmp_path / "out", manifest, root, layout, seed=seed)
     rows = loader_rows(manifest, root, seed)
     assert read_samples(tmp_path / "out", layout) == expected(rows, layout)
-    assert body["samples"] == len(rows)
-    assert body["tokens"] == np.count_nonzero(rows != PAD)
-    assert body["padding"] == np.count_nonzero(rows == PAD)
-    assert json.loads((tmp_path / "out" / "export.json").read_bytes()) == body
+    assert body.samples == len(rows)
+    assert body.tokens == np.count_nonzero(rows != PAD)
+    assert body.padding == np.count_nonzero(rows == PAD)
+    assert json.loads((tmp_path / "out" / "export.json").read_bytes()) == asdict(body)
 
 
 @pytest.mark.parametrize("layout", FORMATS)
@@ -59,7 +59,7 @@ def test_the_mix_is_baked_in_with_the_repetition_of_the_manifest(
     tmp_path: Path, manifest: Manifest, root: Path, layout: str
 ) -> None:
     body = export_to(tmp_path / "out", manifest, root, layout)
-    assert body["groups"] == {
+    assert body.groups == {
         "S1/web/high": 4 * 8 + 3 * 14,
         "S1/web/low": 4 * 5,
         "S2/code/mid": 4 * 11 + 3 * 10,
@@ -76,14 +76,14 @@ def test_export_json_names_every_file_with_its_hash_and_no_time_or_place(
     out = tmp_path / "out"
     body = export_to(out, manifest, root, layout, has_lineage=True)
     there = {p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file()}
-    assert {file["name"] for file in body["files"]} | {"export.json"} == there
-    for file in body["files"]:
+    assert {file["name"] for file in body.files} | {"export.json"} == there
+    for file in body.files:
         content = (out / file["name"]).read_bytes()
         assert (file["bytes"], file["sha256"]) == (
             len(content),
             hashlib.sha256(content).hexdigest(),
         )
-    assert (body["version"], body["manifest_sha256"]) == ("v1", manifest.digest())
+    assert (body.version, body.manifest_sha256) == ("v1", manifest.digest())
     assert (out / "manifest.json").read_bytes() == manifest.dump()
     assert str(tmp_path) not in (out / "export.json").read_text()
     assert not (tmp_path / "out.partial").exists()
@@ -103,7 +103,7 @@ def test_a_wide_vocabulary_is_written_in_32_bits(tmp_path: Path, root: Path) -> 
     wide = replace(made, tokenizer=replace(made.tokenizer, vocab_size=128_000))
     for layout in ("megatron", "mds", "datatrove"):
         body = export_to(tmp_path / layout, wide, tmp_path / "store", layout)
-        assert body["dtype"] == "int32"
+        assert body.dtype == "int32"
         rows = loader_rows(made, tmp_path / "store")
         assert read_samples(tmp_path / layout, layout) == expected(rows, layout)
 

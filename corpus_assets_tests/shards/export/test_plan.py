@@ -50,7 +50,7 @@ def test_further_epochs_are_the_same_run_under_the_next_seeds(
     tmp_path: Path, manifest: Manifest, root: Path
 ) -> None:
     body = export_to(tmp_path / "out", manifest, root, "mds", seed=3, epochs=2.25)
-    assert [one["seed"] for one in body["passes"]] == [3, 4, 5]
+    assert [one["seed"] for one in body.passes] == [3, 4, 5]
     rows = np.concatenate(
         [
             loader_rows(manifest, root, 3),
