@@ -70,8 +70,8 @@ def open_session(
     loaded, _ = load_with_added(path, dict(overrides or {}), open_store(home.store_url))
     if not loaded.snapshots:
         raise RecipeError(
-            f"recipe {loaded.name} has no snapshot yet; `corpus snapshots discover {recipe}` shows "
-            f"which there are, `corpus snapshots add {recipe} NAME` adds one"
+            f"recipe {loaded.name} has no snapshot yet; `corpus snapshots discover {recipe}` lists "
+            f"them, `corpus snapshots add {recipe} NAME` adds one"
         )
     progress = progress or Silent()
     places = (place for source in loaded.sources for place in source.snapshots.values())

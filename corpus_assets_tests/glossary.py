@@ -27,7 +27,8 @@ GLOSSARY: dict[str, str] = {
     # removing and replacing
     r"\b(takes?|took|taken|taking) (\S+ ){0,3}out\b": "remove",
     r"\b(takes?|took|taking) (its|their) place\b": "replaced by",
-    r"\bin (the )?place of\b|\bthe one in its place\b": "instead of, its replacement",
+    r"\bin (the )?place of\b|\bin (its|their) place\b": "instead of, its replacement",
+    r"\bput (it |them )?back\b": "restore",
     r"\bwritten anew\b": "rebuilt",
     r"\bshards? shared\b|\d shared\b": "reused",
     r"\border(s)? (still )?stands?\b|\bno order stands\b": "the suppression applies",
@@ -54,8 +55,17 @@ GLOSSARY: dict[str, str] = {
     r"\bmore than nothing\b": "above 0",
     r"\bin all(?=[,.;:)]|$)": "total",
     r"\bis unlike\b": "differs from",
+    r"\banother (one )?than\b": "differs from",
+    r"\bother code\b": "different code",
+    r"\bcomes? now\b": "has changed",
+    r"\bas the recipe (says|asks)\b": "as configured",
+    r"\b(those|which) there are\b|\bwhat there is\b": "lists them, the available ones",
+    r"\b(its|their) like\b": "similar, the other ...",
     # faults
     r"\bmend(s|ed|ing)?\b": "fix",
+    r"\bcut short\b": "truncated",
+    r"\b(is|are) not whole\b": "incomplete",
+    r"\bhalf a character\b": "an unpaired surrogate",
     r"\bput (it|that|them) right\b": "fix",
     r"\bunwell\b": "failing",
     r"\bfaults? of the program\b": "a bug, please report it",
@@ -67,12 +77,15 @@ GLOSSARY: dict[str, str] = {
     # people
     r"\b[Nn]obody\b": "no one, another process, keep it private",
     r"\b[Ss]omebody\b|\b[Aa]nybody\b|\b[Ww]hoever\b": "someone, anyone; name the actor",
-    r"\bof ours\b": "our own, built-in",
+    r"\bof (ours|yours|theirs)\b": "our own, built-in, your own",
     # things
     r"\bstands? (in|on|at|under|below|above|beside|elsewhere|there|alone|behind|before)\b(?! for)": (
         "is, appears, comes"
     ),
     r"\bstood in\b(?! for)": "was in",
+    r"\b(lies?|lay) (in|beside|outside|at|below|under)\b": "is in, is next to",
+    r"\bbeside each other\b": "side by side",
+    r"\bwent, (by|with)\b": "removed by",
     r"\b(models?|similarity) of vectors\b": "embedding model, embedding similarity",
     r"\bmodels from outside\b": "external models",
     r"\bnumbers by which\b": "national identification numbers",

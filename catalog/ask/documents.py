@@ -466,7 +466,7 @@ def _why(members: list[ComparedMember], policy: str, ranks: dict[str, int]) -> s
     """Return why the kept member is the kept one, in a sentence."""
     kept = next((row for row in members if row.kept), None)
     if kept is None:
-        return "its kept member is none of this version's documents"
+        return "its kept member is not a document of this version"
     rank = ranks.get(kept.snapshot, 0)
     later = [row for row in members if ranks.get(row.snapshot, 0) > rank]
     same = [row for row in members if row.snapshot == kept.snapshot and row is not kept]

@@ -143,11 +143,11 @@ def _note(
 ) -> str | None:
     notes = []
     if asked > made:
-        notes.append(f"The run of this manifest ends after {made} steps; {asked} were asked for.")
+        notes.append(f"The run of this manifest ends after {made} steps; {asked} were requested.")
     if not in_shards:
         notes.append(_absence(lineage, doc_id))
     elif not seen:
-        notes.append("No step of this run drew a sample that holds the document.")
+        notes.append("No step of this run drew a sample with the document.")
     return " ".join(notes) or None
 
 

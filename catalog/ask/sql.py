@@ -117,7 +117,7 @@ def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
             if name not in TABLE_FUNCTIONS:
                 raise QueryRefused(
                     f"`catalog sql` reads the catalog's own tables only: {name}() is not allowed "
-                    "(`SHOW TABLES` lists what there is)"
+                    "(`SHOW TABLES` lists them)"
                 )
 
 

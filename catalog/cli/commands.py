@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.group(cls=OneLineErrors, invoke_without_command=True)
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Trace tokens and documents through a corpus."""
+    """Query the lineage of a corpus: trace tokens, find and remove documents."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -89,7 +89,7 @@ def versions(place: Place) -> Rows[VersionRow]:
 def resolve(place: Place, version: str) -> "Resolved":
     """Show what a version is made of.
 
-    Recipe, lock, manifest, inputs, groups, shards and gates. VERSION is a name, or `latest`: the
+    Shows recipe, lock, manifest, inputs, groups, shards and gates. VERSION is a name, or `latest`: the
     newest released version or, if there is none, the newest candidate.
     """
     from catalog.ask import resolve_version
@@ -132,7 +132,7 @@ def release(place: Place, version: str, override: str | None, by: str) -> Releas
 def copies(place: Place) -> "Rows[CopyState]":
     """List exports and other copies of documents.
 
-    Exports, packs, pages, records and model weights that commands have written. Takedowns delete
+    Lists exports, packs, pages, records and model weights that commands have written. Takedowns delete
     those in the home, except exports, and list the others.
     """
     from catalog.copies import listed
@@ -150,7 +150,7 @@ def copies(place: Place) -> "Rows[CopyState]":
 def judgements(place: Place, version: str | None, listed: bool) -> "Judgements":
     """Summarise reviewers' judgements of a version.
 
-    By reason, with 95% intervals. Reviewers record them in `catalog serve --review`.
+    Groups them by reason, with 95% intervals. Reviewers record them in `catalog serve --review`.
     """
     from catalog.ask import list_judgements as all_judgements
 
@@ -166,7 +166,7 @@ def judgements(place: Place, version: str | None, listed: bool) -> "Judgements":
 def lineage(place: Place, doc_id: str, version: str | None) -> "History":
     """Show a document's lineage.
 
-    Source, outcome, duplicate cluster, signals, edits and shards. DOC_ID is a document id in hex or
+    Shows source, outcome, duplicate cluster, signals, edits and shards. DOC_ID is a document id in hex or
     an unambiguous prefix of it.
     """
     from catalog.ask import document_history, resolve_doc_id
@@ -184,7 +184,7 @@ def lineage(place: Place, doc_id: str, version: str | None) -> "History":
 def cluster(place: Place, doc_id: str, limit: int, version: str | None) -> "ClusterStory":
     """Show a document's duplicate cluster.
 
-    How similar its members are, which one is kept, and why.
+    Shows how similar its members are, which one is kept, and why.
     """
     from catalog.ask import cluster_story, resolve_doc_id
 
@@ -195,9 +195,12 @@ def cluster(place: Place, doc_id: str, limit: int, version: str | None) -> "Clus
 @main.command()
 @click.argument("doc_id")
 @click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Output file.")
-@click.option("--stored", is_flag=True, help="As stored in the file (gzip), not decompressed.")
+@click.option("--stored", is_flag=True, help="Write it as stored (gzip), not decompressed.")
 @click.option(
-    "--capture", type=click.IntRange(0), default=0, help="Which capture, if there are several."
+    "--capture",
+    type=click.IntRange(0),
+    default=0,
+    help="Number of the capture, from 0, if there are several.",
 )
 @version_option
 @placed
@@ -327,7 +330,7 @@ def exposure(
 def diff(place: Place, before: str, after: str) -> "VersionDifference":
     """Compare two versions.
 
-    Settings, shards, documents and tokens.
+    Compares settings, shards, documents and tokens.
     """
     from catalog.ask import diff_versions as compare
 
@@ -367,7 +370,7 @@ def sql(place: Place, query: str, limit: int, version: str | None) -> "QueryAnsw
 
     Read-only; `catalog sql "SHOW TABLES"` lists the tables. The key of a document is doc_id: 32 hex
     digits in `records`, `decisions`, `cluster_members` and the other lineage tables, which join on it. In
-    `raw.records` and its like it is 16 bytes, which is much faster to look up; raw tables join
+    `raw.records` and the other raw tables it is 16 bytes, which is much faster to look up; raw tables join
     raw tables, and unhex(...) and lower(hex(...)) convert between them. In cluster_members
     kept_doc_id is the doc_id that was kept for doc_id. Snapshots are named `snapshot` in lineage and
     `name` in the registry's `snapshots`. The column "offset" needs its quotes.

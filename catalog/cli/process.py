@@ -43,7 +43,7 @@ def explained(error: Exception) -> str | None:
     if isinstance(error, arrow):
         first = str(error).partition("\n")[0]
         return (
-            f"a file of tables is damaged: {first}; `catalog verify` names it, restore it from a "
+            f"a file of tables is damaged: {first}; `catalog verify` lists it, restore it from a "
             "copy, or delete its folder and build again"
         )
     if isinstance(error, ModuleNotFoundError):

@@ -48,7 +48,7 @@ def serve(
 ) -> None:
     """Browse the catalog in a web browser.
 
-    Documents, versions, tokens and takedowns. Pages are read-only, except that --review records
+    Shows documents, versions, tokens and takedowns. Pages are read-only, except that --review records
     judgements. Without a token they are served to this machine only. They contain text of the
     corpus: use TLS on a network.
     """

@@ -187,7 +187,7 @@ def list_(place: Place, status: str | None, limit: int) -> Rows[TakedownRow]:
 def show(place: Place, request_id: int) -> "ShownTakedown":
     """Show a request, its results and certificates.
 
-    And what keeps it open.
+    Also shows what keeps it open.
     """
     from catalog.takedown import open_files
     from catalog.takedown import show_takedown as show_request

@@ -162,7 +162,7 @@ def _show_proof(answer: "CheckedProof") -> None:
         print_line(f"  {path} is still in the store")
     if answer.files_kept:
         print_line(
-            f"  {counted(answer.files_kept, 'file')} of revoked versions kept, as the recipe asks; "
+            f"  {counted(answer.files_kept, 'file')} of revoked versions kept, as configured in the recipe; "
             "`corpus gc` deletes them"
         )
     if answer.copies_under_other_addresses:

@@ -73,7 +73,7 @@ def _expect_live(connection: Connection, row: CopyRow) -> None:
         if status != "live":
             raise VersionRevoked(
                 f"version {version} was revoked by a takedown, and {row.place} would hold what was "
-                "removed; use the version in its place (`catalog versions` lists them)"
+                "removed; use its replacement (`catalog versions` lists it)"
             )
 
 

@@ -151,7 +151,7 @@ class Database:
         if self.file is not None and not self.file.exists():
             raise CatalogUnavailable(
                 f"there is no catalog at {self.file}: run `catalog upgrade` to create it, or "
-                "name another with --catalog-url, --home or CORPUS_HOME"
+                "choose another with --catalog-url, --home or CORPUS_HOME"
             )
         with self._translated(), self._connected() as connection:
             if not self.is_sqlite:

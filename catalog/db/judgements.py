@@ -126,7 +126,7 @@ def decide(gate: GateRow, judgements: Iterable[JudgementRow]) -> GateRow:
         named = ", ".join(
             f"{one.stage}/{one.reason} {one.disagreed} of {one.judged}" for one in bad[:3]
         )
-        outcome, message = "failed", f"people disagree with {named}"
+        outcome, message = "failed", f"reviewers disagree with {named}"
     elif judged < least:
         outcome, message = (
             "undecided",
@@ -135,7 +135,7 @@ def decide(gate: GateRow, judgements: Iterable[JudgementRow]) -> GateRow:
     else:
         outcome, message = (
             "passed",
-            f"{counted(judged, 'record')} judged, no reason is disagreed with too often",
+            f"{counted(judged, 'record')} judged, no reason is above the limit of disagreement",
         )
     worst = max((one.interval[0] for one in found), default=None)
     detail = {"min_judged": least, "outcome": outcome, "message": message}

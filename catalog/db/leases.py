@@ -35,7 +35,7 @@ class LeaseMethods:
             runs = held is not None and held.expires_at > moment
             if held is not None and runs and held.owner != owner:
                 raise LeaseHeld(
-                    f"{name} is being worked on by {shown(held.owner)}, whose lease ends in "
+                    f"{name} is in use by {shown(held.owner)}, whose lease ends in "
                     f"{held.expires_at - moment:.0f} s: wait for it, or stop that run and try "
                     "again then"
                 )

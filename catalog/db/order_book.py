@@ -228,7 +228,7 @@ class OrderBookMethods:
             for own, given in zip(_rows(connection), rows, strict=False):
                 if own.sha256 != given.sha256:
                     raise OrderBookError(
-                        f"entry {own.number} of the catalog's order book is another one than the "
+                        f"entry {own.number} of the catalog's order book differs from the "
                         "store's: this catalog belongs to another store, name the right one"
                     )
             connection.execute(delete(OrderBook))

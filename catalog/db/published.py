@@ -116,7 +116,7 @@ def inconsistent_artifacts(artifacts: Iterable[ArtifactRow]) -> Iterator[tuple[s
         if digest({out.name: out.sha256 for out in row.outputs}) != row.content_hash:
             yield (
                 folder,
-                "its outputs in the registry do not have its content hash: the registry was "
+                "its outputs in the registry do not match its content hash: the registry was "
                 "changed; restore it from a backup",
             )
         for out in row.outputs:

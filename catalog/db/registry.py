@@ -187,8 +187,7 @@ class Registry(
             holding = _live_versions(connection, snapshot)
             if holding:
                 raise CatalogConflict(
-                    f"snapshot {snapshot} stays: the live version {holding[0]} holds documents "
-                    "of it"
+                    f"snapshot {snapshot} stays: the live version {holding[0]} has documents of it"
                 )
             connection.execute(delete(SourceFile).where(SourceFile.c.snapshot == snapshot))
             connection.execute(delete(Snapshot).where(Snapshot.c.name == snapshot))
@@ -320,11 +319,11 @@ def _changed(snapshot: SnapshotRow, source: str, files: int) -> SnapshotChanged:
     pinned = f"snapshot {snapshot.name} is pinned with {counted} of source {source}"
     if snapshot.source != source:
         return SnapshotChanged(
-            f"{pinned}, and the recipe names it under source {snapshot.source}: name it under "
+            f"{pinned}, and the recipe names it under source {snapshot.source}: list it under "
             f"{source}, or give the delivery another name"
         )
     return SnapshotChanged(
-        f"{pinned}, and what comes now differs: a snapshot is frozen, give the new delivery "
+        f"{pinned}, and its files have changed: a snapshot is frozen, give the new delivery "
         "another name"
     )
 
@@ -392,6 +391,6 @@ def _refuse_drift(row: ArtifactRow, known: str) -> None:
     if row.content_hash != known:
         raise ContentDrift(
             f"stage {row.stage} gave two results for one fingerprint {row.fingerprint}: content "
-            f"{known} was recorded, {row.content_hash} comes now; the stage's code changed "
+            f"{known} was recorded, {row.content_hash} now; the stage's code changed "
             "without its version, or is not deterministic: raise the stage's VERSION or fix it"
         )

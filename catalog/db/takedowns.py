@@ -210,8 +210,8 @@ class TakedownMethods:
                 )
             if row.status == "running":
                 raise TakedownRefused(
-                    f"takedown {request_id} is being worked on by {row.owner} and cannot be "
-                    "withdrawn now: wait until that run ends (`catalog takedown show` tells)"
+                    f"takedown {request_id} is in use by {row.owner} and cannot be "
+                    "withdrawn now: wait until that run ends (`catalog takedown show` shows its progress)"
                 )
             gone = _let_go(connection, request_id)
             _set(connection, [request_id], status="withdrawn", error=None)

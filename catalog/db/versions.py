@@ -161,7 +161,7 @@ class VersionMethods:
                     f"no live version is released yet: {candidate.name} is a candidate; name it, "
                     f"or let `catalog release {candidate.name}` show what is missing"
                 )
-        raise UnknownName("no live version is published yet: build one, or name one by --version")
+        raise UnknownName("no live version is published yet: build one, or pass --version")
 
     def release_version(self, name: str, by: str, reason: str, override: bool = False) -> bool:
         """Make a candidate a released version; False where it is one already.
@@ -206,7 +206,7 @@ class VersionMethods:
             )
         choices = ", ".join(row.full_name for row in matches[:4])
         raise AmbiguousName(
-            f"{counted(len(matches), 'shard')} are named {shard!r}, name one of: {choices}"
+            f"{counted(len(matches), 'shard')} are named {shard!r}, choose one of: {choices}"
         )
 
     def lineage_files(self, version: str, table: str | None = None) -> list[LineageRow]:

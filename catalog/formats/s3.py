@@ -44,7 +44,7 @@ def retries_allowed(environment: Mapping[str, str] = os.environ) -> int:
     """Return how often a request is repeated."""
     text = environment.get("AWS_MAX_ATTEMPTS") or str(RETRIES + 1)
     if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"AWS_MAX_ATTEMPTS is {text!r}; expected a number from 1 on")
+        raise ValueError(f"AWS_MAX_ATTEMPTS is {text!r}; expected a number of 1 or more")
     return int(text) - 1
 
 
@@ -133,7 +133,7 @@ def _credentials_of(profile: str) -> Any:
     except ProfileNotFound:
         raise ValueError(
             f"there is no profile {profile!r} (AWS_PROFILE) in the AWS configuration of this user; "
-            "`aws configure list-profiles` lists those there are"
+            "`aws configure list-profiles` lists them"
         ) from None
     except ValueError:
         raise ValueError(

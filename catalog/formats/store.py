@@ -32,8 +32,8 @@ def relative_path(path: str, refused: type[Exception] = PathRefused) -> str:
     plain = pure.as_posix() == path and not pure.is_absolute() and path not in ("", ".")
     if not plain or ".." in pure.parts or "://" in path or re.search(r"[\x00-\x1f\x7f\\]", path):
         raise refused(
-            f"{path!r} is not a path inside the store: the row or manifest that names it is wrong, "
-            "record it again"
+            f"{path!r} is not a path inside the store: the row or manifest that refers to it is "
+            "wrong, record it again"
         )
     return path
 

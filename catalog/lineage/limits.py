@@ -38,7 +38,7 @@ class QueryLimits:
 
     def out_of_time(self) -> QueryRefused:
         return QueryRefused(
-            f"the query was stopped after {self.time_s:g} s; ask for less of it, or set {TIME} to a "
+            f"the query was stopped after {self.time_s:g} s; simplify it, or set {TIME} to a "
             "larger number"
         )
 

@@ -64,7 +64,7 @@ class KeyFile:
         self._head = head
         self.header: Header = parse_header(head, path)
         if self._map is not None and len(self._map) < self.header.size:
-            raise StoreFileError(f"{path} is cut short: `catalog verify` lists damaged files")
+            raise StoreFileError(f"{path} is truncated: `catalog verify` lists damaged files")
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._types = {name: np.dtype(d) for name, (d, _, _) in self.header.arrays.items()}
 
@@ -132,7 +132,7 @@ class KeyFile:
         if len(data) < size:
             data = self._store.read_range(self._path, first, size)
         if len(data) < size:
-            raise StoreFileError(f"{self._path} is cut short: `catalog verify` lists damaged files")
+            raise StoreFileError(f"{self._path} is truncated: `catalog verify` lists damaged files")
         return np.frombuffer(data, dtype)
 
     def _whole(self, name: str) -> npt.NDArray[Any]:

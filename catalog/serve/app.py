@@ -2,7 +2,7 @@
 
 Everything is rendered here; pages have no scripts and load nothing from elsewhere. A page chooses
 its own text, so every value is escaped, control characters are written out, and no address is
-followed. Text of a document under a takedown is not shown, whatever version still holds it.
+followed. Text of a document under a takedown is not shown, whatever version still has it.
 """
 
 import hmac
@@ -229,7 +229,7 @@ class Application:
         row = self.registry.version(request.path_params["name"])
         points = installed("catalog.version_cost")
         if not points:
-            raise CatalogError("nothing installed here knows what a version took to build")
+            raise CatalogError("the package that knows the cost of versions is not installed here")
         tell = load(points[0], "account of costs")
         url = self.registry.database.url.render_as_string(hide_password=False)
         cost = tell(url, self.store.url, row.name)
@@ -284,7 +284,7 @@ class Application:
         form: Form = request.state.form
         given = form.get("form_token", "").encode()
         if not hmac.compare_digest(given, self._form_token.encode()) or is_foreign(request.headers):
-            message = "This form is not one of these pages, or is an old one: nothing was recorded."
+            message = "This form is not from these pages or is outdated: nothing was recorded."
             return self._failed(request, message, 403)
         return self._judged(form)
 
@@ -297,7 +297,7 @@ class Application:
     def _judged(self, form: Mapping[str, str]) -> Response:
         verdict = form.get("verdict")
         if verdict not in ("agree", "disagree"):
-            raise CatalogError("a judgement says agree or disagree")
+            raise CatalogError("a judgement is `agree` or `disagree`")
         by, why = form.get("by", ""), form.get("why", "")
         with self.versions.lineage(form.get("version")) as lineage:
             row = new_judgement(lineage, form, verdict == "agree", why, by)
@@ -417,7 +417,7 @@ def make_app(
     the names by which a browser may ask for it: a page of another name gets nothing. With
     `with_review`, who has the token may record judgements, and nothing else."""
     if with_review and token is None:
-        raise CatalogError("judgements are recorded for people who have a token: give one")
+        raise CatalogError("judgements need a token: open the page with one")
     pages = Application(registry, store, with_review)
     return Starlette(
         routes=[

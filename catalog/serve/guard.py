@@ -92,17 +92,17 @@ class Guard:
         """Return what the guard itself says; None lets the question pass, with its form."""
         path = request.url.path
         if "\0" in path or "%00" in request.url.query:  # which no database holds in a text
-            return self._say("An address has no NUL characters.", 400)
+            return self._say("A URL cannot contain NUL characters.", 400)
         is_enter = self._token is not None and path == "/enter"
         form: Form = {}
         if request.method not in ("GET", "HEAD"):
             is_judgement = self._resume is not None and path == "/judge"
             if request.method != "POST" or not (is_enter or is_judgement):
-                return self._say("These pages are for reading only.", 405)
+                return self._say("These pages are read-only.", 405)
             try:
                 form = await read_form(request)
             except FormTooLong:
-                return self._say(f"A form may hold {MAX_FORM >> 10} KiB and no more.", 413)
+                return self._say(f"A form may have at most {MAX_FORM >> 10} KiB.", 413)
         if is_enter:
             return self._enter(form)
         if self._token is None or path == STYLESHEET or self._is_known(request):
@@ -116,7 +116,7 @@ class Guard:
         if not form:
             return self._ask("/")
         if not _is_same(form.get("token", ""), self._token or ""):
-            return self._ask(then, "This is not the token.")
+            return self._ask(then, "The token is wrong.")
         # A path of these pages: `//host` and `/\host` would lead to another site.
         answer = RedirectResponse(then if re.fullmatch(r"/(?![/\\])[!-~]*", then) else "/", 303)
         answer.set_cookie(COOKIE, self._session, httponly=True, samesite="strict")

@@ -65,7 +65,7 @@ def expect_book(registry: Registry, store: Files) -> None:
     if state.differences:
         raise OrderBookError(
             f"the catalog's tables disagree with the order book: {_some(state.differences)}. "
-            f"Rows were deleted or edited: {RESTORE} writes them again as the book has them"
+            f"Rows were deleted or edited: {RESTORE} writes them again from the book"
         )
     if not registry.database.is_read_only:
         _deliver(registry, store, [row for row in state.rows if not row.is_stored])
@@ -116,7 +116,7 @@ def _compare(state: OrderBookState, store: Files, numbers: Sequence[int]) -> str
     entry, signature = _read(store, numbers[-1])
     if entry_sha256(entry.text()) != rows[len(numbers) - 1].sha256:
         raise OrderBookError(
-            f"entry {entry.number} of the order book in the store {store.url} is another one than "
+            f"entry {entry.number} of the order book in the store {store.url} differs from "
             "the catalog's: one of them belongs to another corpus, or was altered; name the right "
             "--home, or restore both from backups of the same time"
         )
@@ -175,8 +175,8 @@ def _deliver(
                 known, _ = _read(store, row.number)
                 if known != entry:
                     raise OrderBookError(
-                        f"entry {row.number} of the order book in the store {store.url} is another "
-                        "one than the catalog's: the catalog was lost, or an old copy was put back. "
+                        f"entry {row.number} of the order book in the store {store.url} differs "
+                        "from the catalog's: the catalog was lost, or an old copy was restored. "
                         f"Move it away and run {RESTORE}"
                     )
     except OrderBookError:
@@ -214,7 +214,7 @@ def book_problems(registry: Registry, store: FileStore, trust: Trust) -> list[st
             problems.append(str(error))
             continue
         if entry_sha256(entry.text()) != state.rows[number - 1].sha256:
-            problems.append(f"{entry_path(number)}: is another one than the catalog's")
+            problems.append(f"{entry_path(number)}: differs from the catalog's")
         if not trust.keys:
             continue
         wrong = check_signature(entry.fields() | {SIGNATURE: signature}, trust.keys)
@@ -275,7 +275,7 @@ class Restored:
 
 def restore_catalog(registry: Registry, store: FileStore) -> Restored:
     """Bring the catalog up to the store's book, or the store to the catalog's, whichever is
-    longer, and write the catalog's tables as the book has them."""
+    longer, and write the catalog's tables from the book."""
     own = registry.order_book()
     if own.problem is not None:
         _compare(own, store, [])
@@ -287,7 +287,7 @@ def restore_catalog(registry: Registry, store: FileStore) -> Restored:
     for row in found:
         if row.number in rows and rows[row.number].sha256 != row.sha256:
             raise OrderBookError(
-                f"entry {row.number} of the order book in the store {store.url} is another one than "
+                f"entry {row.number} of the order book in the store {store.url} differs from "
                 "the catalog's: move this catalog away, and run this again with an empty one"
             )
         rows[row.number] = row
@@ -300,7 +300,7 @@ def restore_catalog(registry: Registry, store: FileStore) -> Restored:
     try:
         entries = checked_entries(book)
     except ValueError as error:
-        raise OrderBookError(f"the order book is not whole ({error}): {COPY}") from error
+        raise OrderBookError(f"the order book is incomplete ({error}): {COPY}") from error
     trust, signer = Trust.given(), Signer.load()
     problem = trust.broken_head(entries[0].book, book, None)
     if problem is not None:

@@ -192,7 +192,7 @@ def _reader(path: Path) -> Reader:
         return _read_csv
     if kind in (".jsonl", ".ndjson"):
         return _read_jsonl
-    raise CatalogError(f"{path.name} is neither .csv nor .jsonl: name it as what it is")
+    raise CatalogError(f"{path.name} is neither .csv nor .jsonl: rename it")
 
 
 def _lines(handle: IO[bytes], refuse: Tell) -> Iterator[tuple[int, str]]:

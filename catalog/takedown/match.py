@@ -245,7 +245,7 @@ class Matcher:
         it."""
         share = documents / max(documents, self._texts, 1)
         if target.kind == "domain" and is_shared_suffix(target.value):
-            why = "sites of many owners are below it"
+            why = "it has sites of many owners below it"
         elif documents > WIDE_DOCUMENTS or (documents > FEW_DOCUMENTS and share > WIDE_SHARE):
             why = f"that is {share:.0%} of what live versions hold"
         else:

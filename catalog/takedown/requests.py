@@ -96,7 +96,7 @@ def request_takedown(
         hosts = matcher.hosts(0)
         wide = matcher.width(0, target, found.documents)
         if wide is not None and not dry_run and not confirmed:
-            raise TakedownTooWide(f"{wide}; look with --dry-run, and file it with --yes")
+            raise TakedownTooWide(f"{wide}; check it with --dry-run, and file it with --yes")
         touched = impact(live)
         near = [] if found.documents else nearest(live, target)
     if dry_run:
@@ -326,9 +326,9 @@ def noted(name: str, value: str) -> str:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise TakedownRefused(f"{name} holds half a character: write it again") from error
+        raise TakedownRefused(f"{name} has an unpaired surrogate: write it again") from error
     if "\0" in value:
-        raise TakedownRefused(f"{name} holds a NUL character: write it again")
+        raise TakedownRefused(f"{name} contains a NUL character: write it again")
     if name in NOTES and len(value) > MAX_NOTE_CHARS:
         raise TakedownRefused(f"{name} is longer than {MAX_NOTE_CHARS} characters: shorten it")
     return value
@@ -338,7 +338,7 @@ def stated(reason: str) -> str:
     """Return the reason, which must be there: a certificate quotes it."""
     text = noted("reason", reason.strip())
     if not text:
-        raise TakedownRefused("a takedown needs a reason: say why")
+        raise TakedownRefused("a takedown needs a reason")
     return text
 
 

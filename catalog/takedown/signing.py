@@ -58,8 +58,8 @@ def make_key(path: Path, outside: Sequence[Path]) -> Ed25519PublicKey:
     for folder in outside:
         if path.is_relative_to(folder.resolve()):
             raise SigningError(
-                f"{path} lies in {folder}, beside what it is to vouch for; choose a place outside "
-                f"the home and the store with --out, and name it in {KEY_VARIABLE}"
+                f"{path} is in {folder}, next to what it signs; choose a path outside home and "
+                f"store with --out, and set {KEY_VARIABLE} to it"
             )
     key = Ed25519PrivateKey.generate()
     private = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
@@ -70,7 +70,7 @@ def make_key(path: Path, outside: Sequence[Path]) -> Ed25519PublicKey:
         public_path(path).write_bytes(pem(key.public_key()))
     except FileExistsError as error:
         raise SigningError(
-            f"there is a key at {path} already, and certificates may be signed with it; name "
+            f"a key already exists at {path}, and certificates may be signed with it; choose "
             "another file with --out"
         ) from error
     except OSError as error:
@@ -97,7 +97,7 @@ def load_public_key(path: Path) -> Ed25519PublicKey:
             "that `catalog takedown keygen` wrote (.pub)"
         ) from error
     if not isinstance(key, Ed25519PublicKey):
-        raise SigningError(f"{path} is a key of another kind; certificates are signed with Ed25519")
+        raise SigningError(f"{path} is not an Ed25519 key; certificates are signed with Ed25519")
     return key
 
 
@@ -175,13 +175,13 @@ class Signer:
             key = form.load_pem_private_key(path.read_bytes(), password=None)
         except OSError as error:
             raise SigningError(
-                f"cannot read the signing key {path}: {error.strerror}; `catalog takedown keygen` "
-                f"makes one, {KEY_VARIABLE} names it"
+                f"cannot read the signing key {path}: {error.strerror}; `catalog takedown "
+                f"keygen` creates one, {KEY_VARIABLE} is its path"
             ) from error
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:
             raise SigningError(f"{path} is not a private key that can be read") from error
         if not isinstance(key, Ed25519PrivateKey):
-            raise SigningError(f"{path} is a key of another kind; certificates need Ed25519")
+            raise SigningError(f"{path} is not an Ed25519 key; certificates need Ed25519")
         return cls(path, key)
 
     @property
@@ -273,14 +273,14 @@ class Trust:
             if signed_by is None or signed_by != self.own:
                 return None
             return (
-                "the order book is signed with this installation's key, and the head record "
-                f"{self.heads} does not know it, so entries may be missing at its end: restore the "
+                "the order book is signed with this installation's key, but the head record "
+                f"{self.heads} does not list it, so entries may be missing at its end: restore the "
                 f"head record from its backup; if it is lost, {RESTORE} accepts the book as it is"
             )
         if len(rows) < head["number"]:
             return (
                 f"the order book ends with entry {len(rows)}, and {head['number']} were signed: the "
-                f"last ones were removed, or an old copy was put back; {NEWER}"
+                f"last ones were removed, or an old copy was restored; {NEWER}"
             )
         if rows[head["number"] - 1].sha256 != head["sha256"]:
             return (

@@ -72,8 +72,8 @@ def url_prefix_target(prefix: str, sources: Collection[str] = ()) -> Target:
     if mark:
         if "&" in query or "#" in query:
             raise TakedownRefused(
-                f"the prefix {prefix!r} goes beyond its first query parameter; parameters are "
-                "sorted in canonical addresses, so end the prefix before the first '&'"
+                f"the prefix {prefix!r} has several query parameters; they are sorted in "
+                "canonical URLs, so end the prefix before the first '&'"
             )
         with_query = _address(prefix, sources)
         if query and "?" not in with_query:
@@ -172,9 +172,9 @@ def _address(url: str, sources: Collection[str]) -> str:
     try:
         written.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise TakedownRefused("the address holds half a character: copy it again") from error
+        raise TakedownRefused("the URL has an unpaired surrogate: copy it again") from error
     if "\0" in written or not written:
-        raise TakedownRefused("an address cannot be empty or hold a NUL character")
+        raise TakedownRefused("a URL cannot be empty or contain a NUL character")
     source, colon, key = written.partition(":")
     if colon and key and not key.startswith("//") and source in sources:
         return _fitting(written)

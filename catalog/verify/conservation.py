@@ -62,7 +62,7 @@ def _questions(lineage: Lineage, snapshot: str) -> list[tuple[str, str]]:
     labels = "f.labels || CASE f.labels WHEN '' THEN '' ELSE '/' END || 'shard_'"
     return [
         (
-            "records without exactly one decision (or decisions without a record)",
+            "records without exactly one decision, or decisions without a record",
             f"""SELECT doc_id FROM (
                 SELECT doc_id, part, "offset", 1 AS r, 0 AS d FROM {records}
                 UNION ALL SELECT doc_id, part, "offset", 0 AS r, 1 AS d FROM {decisions})

@@ -126,7 +126,7 @@ def _check_index(spans: Spans, index: Index) -> Iterator[str]:
         np.array_equal(pointers[place], spans.start * numpy_type(index.dtype).itemsize)
         and np.array_equal(index.lengths[place], spans.length)
     ):
-        yield "the index points elsewhere than the spans"
+        yield "the index and the spans disagree"
         return
     bounds = index.documents.astype(np.int64)
     regular = len(bounds) > 0 and bounds[0] == 0 and bounds[-1] == len(pointers)

@@ -87,7 +87,7 @@ class Trusted:
         yield from self._copies(contents["files"].get(KEPT))
         for found in self.store.list(self._in_folder("")[:-1]):
             if found not in known:
-                yield "files", found, "no record names it: move it out of the version's folder"
+                yield "files", found, "it is not registered: move it out of the version's folder"
         for table, problem in altered_rows(contents, self.lineage, self.keys):
             yield "registry", table, problem
 
@@ -186,7 +186,7 @@ class Trusted:
         for found in present:
             folder, _, name = found.rpartition("/")
             if folder in folders and found not in outputs and name != RESULT:
-                yield "files", found, "no record names it: delete it, or move it out of the store"
+                yield "files", found, "it is not registered: delete it, or move it out of the store"
 
     def _made_of(self, lock: dict[str, Any] | None) -> list[ArtifactRow]:
         """Return the artifacts that wrote what the version names, and those they were made from."""
@@ -241,7 +241,7 @@ class Trusted:
             yield (
                 "artifacts",
                 path,
-                "says something else than the registry: one of them was changed",
+                "disagrees with the registry: one of them was changed",
             )
 
     def _notes(self) -> Iterator[Problem]:
@@ -260,7 +260,7 @@ def sealed(data: bytes, path: str) -> dict[str, Any]:
     try:
         body, found, recorded = unseal(data)
     except ValueError as error:
-        raise StoreFileError(f"{path} is not the JSON it was: {error}") from error
+        raise StoreFileError(f"{path} is damaged JSON: {error}") from error
     if found != recorded:
         raise StoreFileError(f"{path} has checksum {recorded}, its contents have {found}")
     return body
@@ -270,4 +270,4 @@ def _json(data: bytes, path: str) -> dict[str, Any]:
     try:
         return dict(json.loads(data))
     except (ValueError, TypeError) as error:
-        raise StoreFileError(f"{path} is not the JSON it was: {error}") from error
+        raise StoreFileError(f"{path} is damaged JSON: {error}") from error

@@ -219,7 +219,7 @@ def _check_manifest(
         yield f"shard {name} is {where}"
     for name in sorted(listed.keys() & recorded_shards.keys()):
         if listed[name] != recorded_shards[name]:
-            yield f"describes shard {name} otherwise than the registry"
+            yield f"describes shard {name} differently from the registry"
 
 
 def _check_registered(
@@ -232,7 +232,7 @@ def _check_registered(
     spans = {(row.shard, row.path, row.sha256) for row in lineage if row.table_name == "spans"}
     held = {(shard.full_name, shard.spans_path, shard.spans_sha256) for shard in shards}
     for name in sorted({str(item[0]) for item in spans ^ held}):
-        yield f"the spans of {name} are not registered alike as shard file and as lineage"
+        yield f"the spans of {name} are registered differently as shard file and as lineage"
 
 
 def _identity(shard: ShardRef) -> tuple[Any, ...]:

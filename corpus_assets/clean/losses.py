@@ -86,7 +86,7 @@ def losses_message(losses: pa.Table, bound: float = MAX_HOST_LOSS) -> tuple[bool
         problems.append(
             f"it takes more than {bound:.0%} of the text of {len(hit):,} sites: {named}"
         )
-    advice = "look at what repeats there, or change `clean_text.boilerplate`"
+    advice = "check what repeats there, or change `clean_text.boilerplate`"
     if problems:
         return False, f"{'; '.join(problems)}; {advice}"
     return True, f"no document emptied; at most {bound:.0%} of any site's text cut"
@@ -143,13 +143,13 @@ def cut_lines_message(found: CutLines) -> str:
     message = f"cut lines by kind: {shown or 'none'}"
     if found.lost:
         message += (
-            f"; different lines that no document has any more: {found.lost:,}: do not publish "
+            f"; distinct lines that no document keeps: {found.lost:,}: do not publish "
             "this, build with `clean_text.boilerplate: {domains: []}` and report it"
         )
     if found.dropped:
-        message += f"; lines that went with a keeper whose content drops it: {found.dropped:,}"
+        message += f"; lines whose keeper was dropped for its content: {found.dropped:,}"
     if found.removed:
-        message += f"; lines that went with a keeper that was removed: {found.removed:,}"
+        message += f"; lines whose keeper was taken down: {found.removed:,}"
     return message
 
 

@@ -28,7 +28,7 @@ PRICES_OPTION = click.option(
 def cost(version: str, prices: str | None, home: str | None) -> "VersionCost":
     """Show what VERSION cost to build, by stage.
 
-    CPU time, memory, bytes, requests and money.
+    Lists CPU time, memory, bytes, requests and money.
     """
     from corpus_assets.inspect import load_prices, version_cost
     from corpus_assets.session import open_home

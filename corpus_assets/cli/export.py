@@ -86,8 +86,8 @@ def export_command(
     source = open_version(place, version)
     if source.is_candidate:
         click.echo(
-            f"{source.version} is a candidate: no gate has released it (`catalog release` says "
-            "why); `latest` names the newest released version",
+            f"{source.version} is a candidate: its gates have not passed (`catalog release` "
+            "lists them); `latest` is the newest released version",
             err=True,
         )
     plan = make_plan(

@@ -196,7 +196,7 @@ def eval_command(
     with _readable():
         rows = read_truth(truths, read_stored_pages(warcs))
         if not rows:
-            raise CorpusError("the truth sets name no page that is there: give --truth and --warc")
+            raise CorpusError("no page of the truth sets was found: pass --truth and --warc")
         found: dict[str, Any] = {}
         for name in engines or ["blocks"]:
             options: dict[str, Any] = {"include_tables": True, "include_comments": False}
@@ -210,7 +210,7 @@ def eval_command(
             scores = cross_validate(rows, folds, seed, trees, free.rows(seed))
             found["blocks, cross-validated"] = measures(rows, scores)
         elif documentation or made:
-            raise CorpusError("pages are only trained on with --cross-validate FOLDS")
+            raise CorpusError("training pages need --cross-validate FOLDS")
     return Named(
         {
             name: {group: Score(**one._asdict()) for group, one in its.items()}

@@ -79,8 +79,8 @@ def print_text(text: str) -> None:
 def show(doc_id: str, version: str | None, with_text: bool, home: str | None) -> "DocumentSignals":
     """Show all signals of a document.
 
-    With the rules that use each signal and its rank in the snapshot. DOC_ID is a document id or an
-    unambiguous prefix of it.
+    Also shows the rules that use each signal, and its rank in the snapshot. DOC_ID is a document
+    id or an unambiguous prefix of it.
     """
     from corpus_assets.inspect import signals_of
 
@@ -98,7 +98,7 @@ def show_whatif(answer: "WhatIf") -> None:
     if not answer.changes:
         print_line("  No rule differs.")
     for change in answer.cutoffs[:SHOWN]:
-        print_line(f"  resolved again, cutoff {change['key']}: {_both(change)}")
+        print_line(f"  recomputed cutoff {change['key']}: {_both(change)}")
     print_line()
     print_fields((name, str(change)) for name, change in answer.totals)
     for title, groups in (
@@ -167,7 +167,7 @@ def _notes(answer: "WhatIf") -> Iterable[str]:
         return
     if any(flow.to == "kept" for flow in answer.flows):
         yield (
-            "Tokens of what comes in are estimated from characters "
+            "Tokens of added documents are estimated from characters "
             f"({version.chars_per_token} a token in the version); `to expect` supposes that "
             "later stages leave as large a share of them as of the rest."
         )
@@ -220,8 +220,8 @@ def whatif(
     for key in overrides:
         if not key.startswith("selection.") and key != USE_FALLBACKS:
             raise CorpusError(
-                f"--set {key}: `corpus whatif` is about selection; `corpus plan` says what "
-                "another change would recompute"
+                f"--set {key}: `corpus whatif` is about selection; `corpus plan` shows what "
+                "other changes recompute"
             )
     fallbacks = {key: value for key, value in overrides.items() if key == USE_FALLBACKS}
     place = Home.resolve(home)
@@ -236,9 +236,7 @@ class CanaryPage:
     page: str
 
     def __str__(self) -> str:
-        return (
-            f"canary of {self.version}: {self.page} (it holds text; delete it when you have looked)"
-        )
+        return f"canary of {self.version}: {self.page} (contains text: delete it after reading)"
 
 
 @click.command()
@@ -274,7 +272,7 @@ def show_contamination(answer: "Contamination") -> None:
     from corpus_assets.decontam import PARAPHRASE
 
     if not answer.benchmarks:
-        print_line(f"Nothing of a benchmark was found in version {answer.version}.")
+        print_line(f"No benchmark item was found in version {answer.version}.")
         return
     show_table(answer.benchmarks)
     print_line()

@@ -60,7 +60,7 @@ UPGRADE_OPTION = click.option(
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="corpus-assets", prog_name="corpus")
 def cli() -> None:
-    """Make LLM pre-training corpora in which every token has an origin.
+    """Build LLM pre-training corpora whose every token can be traced to its source.
 
     RECIPE is a YAML file, or the name of a recipe that ships with corpus-assets (`demo`).
     """

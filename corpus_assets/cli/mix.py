@@ -84,13 +84,13 @@ def show_mix(answer: "MixAnswer") -> None:
         print_line(
             f"{len(answer.unseen)} groups are too small for one sample in a block and are "
             f"never drawn (for example {answer.unseen[0]}); block_samples of "
-            f"{answer.block_samples_for_all:,} would have them all."
+            f"{answer.block_samples_for_all:,} would include them all."
         )
 
 
 def _show_comparison(answer: "MixComparison") -> None:
     this, other = answer.of, answer.against.of
-    print_line(f"{other} (before) beside {this} (after)")
+    print_line(f"{other} (before) and {this} (after)")
     print_line()
     rows = answer.differences
     print_table(

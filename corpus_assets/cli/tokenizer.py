@@ -29,7 +29,7 @@ def show_audit(first: "ComparedAudit") -> None:
             ("bytes", f"{first.bytes_covered} of 256 are tokens"),
             (
                 "special tokens",
-                f"{special.one_id_and_back} of {special.slots} are one id and back; "
+                f"{special.one_id_and_back} of {special.slots} round-trip as one id; "
                 f"{len(special.named)} named, {special.reserved} reserved",
             ),
             ("", listed(list(special.named), 10) or None),
@@ -271,7 +271,7 @@ def sweep_command(
 def sample_command(version: str, doc_id: str | None, home: str | None) -> "SampleSummary":
     """Show what a version's tokenizer was trained on.
 
-    And which documents were held out.
+    Also shows which documents were held out.
     """
     from corpus_assets.inspect import sample_of
 

@@ -27,7 +27,7 @@ def keep_file(store: Store, file: Path, name: str, sha256: str) -> PinnedFile:
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise SourceError(f"{file} cannot be read: {error.strerror}; put it back") from error
+        raise SourceError(f"{file} cannot be read: {error.strerror}; restore it") from error
     if sha256_hex(data) != sha256:
         raise SourceError(f"{file} was changed during the build; run the same command again")
     if not store.exists(kept_path(sha256)):

@@ -94,7 +94,7 @@ def check_recipe(lock: Lock, recipe_digest: str) -> None:
     if lock.recipe_digest != recipe_digest:
         raise RecipeError(
             f"the lock is of recipe {lock.recipe_digest[:12]}, this one is {recipe_digest[:12]}; "
-            "use --calibrations to take only the lock's calibrations"
+            "use --calibrations to reuse only the lock's calibrations"
         )
 
 
@@ -104,8 +104,8 @@ def check_models(lock: Lock, models: Mapping[str, str]) -> None:
         if models.get(name) != sha256:
             raise RecipeError(
                 f"the lock pins the model {name} with SHA-256 {sha256}, here is "
-                f"{models.get(name, 'none')}; install that one, or use --calibrations to take only "
-                "the lock's calibrations"
+                f"{models.get(name, 'none')}; install that model, or use --calibrations to reuse "
+                "only the lock's calibrations"
             )
 
 
@@ -117,5 +117,5 @@ def check_inputs(lock: Lock, inputs: Mapping[str, tuple[PinnedFile, ...]]) -> No
         ):
             raise RecipeError(
                 f"the files of {name} are not those the lock pins; restore them, or use "
-                "--calibrations to take only the lock's calibrations"
+                "--calibrations to reuse only the lock's calibrations"
             )

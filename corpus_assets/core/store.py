@@ -254,7 +254,7 @@ def unsealed(store: Store, path: str, data: bytes) -> dict[str, Any]:
     try:
         body, found, recorded = unseal(data)
     except ValueError as error:
-        raise damaged(store, path, "is not the JSON it was") from error
+        raise damaged(store, path, "is damaged JSON") from error
     _compare(store, path, found, recorded)
     return body
 

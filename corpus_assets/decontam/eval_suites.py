@@ -60,7 +60,7 @@ def read_suites(suites: Sequence[tuple[EvalSuite, Sequence[str | Path]]]) -> lis
                 if suite.split != "train" and item.benchmark in training:
                     raise SourceError(
                         f"{place}: benchmark {item.benchmark} is also that of a suite with "
-                        "`split: train`; call that one otherwise"
+                        "`split: train`; rename one of them"
                     )
                 first = places.setdefault((item.benchmark, item.id), place)
                 if first is not place:

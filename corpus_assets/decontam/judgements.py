@@ -32,9 +32,9 @@ class Judgement(Settings):
     benchmark: str
     item_id: str
     judgement: Choice
-    by: str = Field(default="", description="who judged it")
+    by: str = Field(default="", description="reviewer")
     reason: str = ""
-    at: str = Field(default="", description="when, in UTC")
+    at: str = Field(default="", description="time, in UTC")
 
     @field_validator("text_id")
     @classmethod

@@ -104,7 +104,7 @@ class CandidateKeys:
             tables, rows = np.frombuffer(head[8:], "<u4").tolist()
             starts = np.frombuffer(file.read(4 * tables * (RANGES + 1)), "<u4")
         if starts.size != tables * (RANGES + 1):
-            raise CorruptArtifact(f"{path} is cut short: build its part again")
+            raise CorruptArtifact(f"{path} is truncated: build its part again")
         return cls(path, rows, starts.reshape(tables, RANGES + 1))
 
     @property
@@ -127,7 +127,7 @@ class CandidateKeys:
         finally:
             os.close(handle)
         if len(keys) != 8 * (high - low) or len(rows) != 4 * (high - low):
-            raise CorruptArtifact(f"{self.path} is cut short: build its part again")
+            raise CorruptArtifact(f"{self.path} is truncated: build its part again")
         return np.frombuffer(keys, "<u8"), np.frombuffer(rows, "<u4")
 
     def band_keys(self) -> Keys:

@@ -62,7 +62,7 @@ class BuildConfig(dg.Config):
 
     version: str = Field(
         default="",
-        description="Name of the version. Empty: the recipe's name with a digest of what it holds.",
+        description="Name of the version. Empty: the recipe's name and a digest.",
     )
 
 
@@ -232,7 +232,7 @@ def in_run_of(job: dg.JobDefinition, config: Mapping[str, Any], steps: Sequence[
         raise KeyboardInterrupt  # it is no Exception, and would pass by every handler
     if underway.failed is not None:
         raise underway.failed
-    raise CorpusError(f"Dagster could not run the build: its run {run_id} says why")
+    raise CorpusError(f"Dagster could not run the build: see its run {run_id}")
 
 
 def open_instance(session: Session) -> DagsterInstance:

@@ -67,7 +67,7 @@ class RemoveConfig(dg.Config):
 
     snapshot: str = Field(description="Name of a snapshot that a schedule or a command added.")
     list_only: bool = Field(
-        default=False, description="Leave live versions that hold documents of it as they are."
+        default=False, description="Remove it even if live versions have documents of it."
     )
 
 
@@ -110,7 +110,7 @@ class PartsConfig(dg.Config):
     """Which parts, and what to do with them."""
 
     remedy: Remedy = Field(
-        description="`retry`: the next run tries them again. `skip`: the recipe is built without "
+        description="`retry`: the next build retries them. `skip`: the recipe is built without "
         "their files."
     )
     stage: str = Field(default="", description="Only parts of this stage. Empty: of all.")
@@ -147,7 +147,7 @@ Kind = Enum("Kind", {kind: kind for kind in TAKEDOWN_KINDS})  # type: ignore[mis
 class TakedownConfig(dg.Config):
     """What to take out, and why."""
 
-    kind: Kind = Field(description="What the value names.")
+    kind: Kind = Field(description="What the value is.")
     value: str = Field(
         description="A page's address, the start of addresses, a host with all below it, the id of "
         "a document or of a text, or a text's SHA-256; as in `catalog takedown request`."

@@ -165,7 +165,7 @@ def news(
         for line in _passed_over(instance, run_id):
             if line not in seen.passed_over:  # a crawl that stays so is news once, not every week
                 seen.passed_over.append(line)
-                yield Notice("crawl_passed_over", "A new crawl was not taken.", {"said": line})
+                yield Notice("crawl_passed_over", "A new crawl was skipped.", {"said": line})
         if why is not None:
             yield _failure(instance, run_id, why)
     versions = registry.versions()
@@ -261,7 +261,7 @@ def notices(context: dg.SensorEvaluationContext, corpus: CorpusResource) -> dg.S
     _, registry = open_home(Home.resolve(corpus.home or None))
     if not context.cursor:
         seen = Seen.now(context.instance, registry)
-        why = "notifications are on from now on"
+        why = "notifications are on"
         return dg.SensorResult(skip_reason=dg.SkipReason(why), cursor=json.dumps(asdict(seen)))
     seen = Seen(**json.loads(context.cursor))
     due_days = float(os.environ.get("CORPUS_TAKEDOWN_DUE_DAYS", DUE_DAYS))

@@ -121,8 +121,8 @@ class RunRecord:
             where = f"{report.asset} of {report.snapshot}" if report.snapshot else report.asset
             raise ChecksFailed(
                 "; ".join(f"{where}: {one.name}: {one.message}" for one in blocked)
-                + "; nothing downstream was run and no version published: look into it, or raise "
-                "the bound in the recipe, then run the same command again"
+                + "; nothing downstream was run and no version published: check it, or raise the "
+                "bound in the recipe, then run the same command again"
             )
 
     def published(self, version: Version) -> None:

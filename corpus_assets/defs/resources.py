@@ -38,8 +38,8 @@ class CorpusResource(dg.ConfigurableResource):
     )
     lock: str = Field(
         default="",
-        description="Lock file whose calibrations and inputs have to be met. Empty: the "
-        "calibrations of the lock beside the recipe, or of its live versions.",
+        description="Lock file with the required calibrations and inputs. Empty: the "
+        "calibrations of the lock next to the recipe, or of its live versions.",
     )
     recalibrate: bool = Field(
         default=False, description="Recompute all calibrations, even pinned ones."

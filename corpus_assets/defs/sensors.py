@@ -82,9 +82,7 @@ def new_snapshots(context: dg.SensorEvaluationContext, corpus: CorpusResource) -
     known = set(context.instance.get_dynamic_partitions(SNAPSHOTS.name or ""))
     fresh = [snapshot for snapshot in wanted if snapshot not in known]
     if not fresh:
-        return dg.SensorResult(
-            skip_reason=dg.SkipReason("every snapshot of the recipe is known"), cursor=seen
-        )
+        return dg.SensorResult(skip_reason=dg.SkipReason("no new snapshot"), cursor=seen)
     return dg.SensorResult(
         dynamic_partitions_requests=[SNAPSHOTS.build_add_request(fresh)],
         run_requests=[
@@ -103,7 +101,7 @@ def new_snapshots(context: dg.SensorEvaluationContext, corpus: CorpusResource) -
 @dg.sensor(
     job=build_version,
     minimum_interval_seconds=30,
-    description="Builds the recipe as it is now, once, when every snapshot it names is ingested.",
+    description="Builds the recipe once when all of its snapshots are ingested.",
 )
 def ingested_snapshots(
     context: dg.SensorEvaluationContext, corpus: CorpusResource
@@ -116,6 +114,6 @@ def ingested_snapshots(
         ingested = context.instance.get_materialized_partitions(dg.AssetKey(asset))
         waiting = [name for name in recipe.snapshots if name not in ingested]
         if waiting:
-            why = f"{asset} of {waiting[0]} is not there yet"
+            why = f"{asset} of {waiting[0]} is not ingested yet"
             return dg.SensorResult(skip_reason=dg.SkipReason(why))
     return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"build/{recipe.digest}")])

@@ -136,7 +136,7 @@ class LastRun:
     job=takedown_job,
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Has pending takedowns carried out, after the recipe's `takedowns.window_minutes`.",
+    description="Runs pending takedowns after the recipe's `takedowns.window_minutes`.",
 )
 def pending_takedowns(
     context: dg.SensorEvaluationContext, corpus: CorpusResource
@@ -147,7 +147,7 @@ def pending_takedowns(
         settings = corpus.book().recipe.takedowns
     except CorpusError as error:
         settings = published_settings(store, registry)
-        context.log.warning(f"the recipe cannot be read, what is published holds: {error}")
+        context.log.warning(f"the recipe cannot be read, using the published one: {error}")
     return decide(context, registry, settings, datetime.now(UTC))
 
 
@@ -172,9 +172,9 @@ def decide(
     last = LastRun.from_cursor(context.cursor)
     if not rows:
         running = [row.id for row in registry.takedowns("running", 1)]
-        return _skip("takedowns are being carried out" if running else "no takedown is pending")
+        return _skip("takedowns are running" if running else "no takedown is pending")
     if last is not None and _is_on_its_way(context.instance, last.run_key):
-        return _skip("a run that carries out takedowns is on its way")
+        return _skip("a takedown run is already queued")
     waiting = digest([[row.id, row.attempts] for row in rows])
     tries = 0
     if last is not None and last.waiting == waiting:  # that run ended and changed nothing
@@ -184,7 +184,7 @@ def decide(
             return _skip(f"the last run did not begin; the next one starts in {left:.0f} minutes")
     left = wait_minutes(rows, settings, now)
     if left > 0:
-        return _skip(f"{len(rows)} takedowns wait; a run starts in {left:.0f} minutes")
+        return _skip(f"{len(rows)} takedowns are pending; a run starts in {left:.0f} minutes")
     run_key = f"takedown/{waiting}/{tries}"
     asked = LastRun(run_key, waiting, tries, now.timestamp())
     request = dg.RunRequest(run_key=run_key, tags=takedown_tags([row.id for row in rows]))

@@ -42,7 +42,7 @@ def memories(nats: Mapping[int, Floats]) -> list[Memory]:
     Models of several seeds are averaged for each canary first: one text is one draw.
     """
     if len(nats.get(0, ())) < 2:
-        raise ValueError("memories are measured against controls: give two of 0 copies at least")
+        raise ValueError("memories are measured against controls: give at least two of 0 copies")
     means = {copies: np.asarray(own).mean(axis=1) for copies, own in nats.items()}
     control = means[0]
     rows = []

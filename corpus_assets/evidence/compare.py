@@ -255,10 +255,10 @@ class Bootstrap:
             _, cluster = np.unique(host[own], return_inverse=True)
             if cluster.max() == 0:
                 cluster = np.arange(len(own))
-                self.notes.append(f"{name} has one host: its documents are taken as independent")
+                self.notes.append(f"{name} has one host: its documents count as independent")
             hosts = int(cluster.max()) + 1
             if hosts < 2:
-                raise ValueError(f"domain {name} has one document: it needs several, or must go")
+                raise ValueError(f"domain {name} has one document: add more, or remove the domain")
             counts = rng.multinomial(hosts - 1, np.full(hosts, 1 / hosts), size=draws)
             weights = counts[:, cluster].astype(np.float64)
             self._documents.append(own)
@@ -289,7 +289,7 @@ def differences(
     if is_paired:
         baseline, arm = baseline.of(shared), arm.of(shared)
     if min(len(baseline.seeds), len(arm.seeds)) < 2:
-        raise ValueError("an interval needs two seeds of each arm at least")
+        raise ValueError("an interval needs at least two seeds per arm")
     scale = math.log(2) * bootstrap.held_out.bytes
     old, new = baseline.nats / scale, arm.nats / scale  # bits per byte of [seed, document]
     old_means, new_means = bootstrap.means(old), bootstrap.means(new)
@@ -462,13 +462,11 @@ def _decide(
     is_decided = macro.low > 0 or macro.high < 0
     if not is_decided:
         more = seeds_needed(macro, abs(macro.percent), confidence)
-        reasons.append(f"the macro interval {_shown(macro)} holds 0")
+        reasons.append(f"the macro interval {_shown(macro)} contains 0")
     if not other:
-        reasons.append("nothing ran at the other learning rate")
+        reasons.append("there is no run at the other learning rate")
     elif other[-1].percent * macro.percent <= 0:
-        reasons.append(
-            f"the sign is another one at the other learning rate: {other[-1].percent:+.2f}%"
-        )
+        reasons.append(f"the sign differs at the other learning rate: {other[-1].percent:+.2f}%")
         is_decided = False
     is_decided = is_decided and bool(other)
     for domain in main[:-1]:
@@ -572,7 +570,7 @@ def fit_curve(tokens: Sequence[float], losses: Sequence[float]) -> LossCurve:
     2017, arXiv 1712.00409): for each power the other two are linear, the power is searched."""
     budget, loss = np.asarray(tokens, np.float64), np.asarray(losses, np.float64)
     if len(np.unique(budget)) < 3:
-        raise ValueError("a loss curve needs runs of the baseline at three budgets at least")
+        raise ValueError("a loss curve needs runs of the baseline at three or more budgets")
 
     def fitted(power: float) -> tuple[float, float, float]:
         """Squared error, floor and scale."""

@@ -126,7 +126,7 @@ def open_results(folder: Path) -> Results:
         data = (folder / "plan.json").read_bytes()
     except OSError as error:
         raise EvidenceError(
-            f"{folder} has no plan.json: name the folder of a pack with --results"
+            f"{folder} has no plan.json: pass the folder of a pack as --results"
         ) from error
     return _results(data, read_runs(folder / "runs"), str(folder / "plan.json"))
 
@@ -168,7 +168,9 @@ def _results(data: bytes, runs: Sequence[Run], name: str) -> Results:
     own = [run for run in runs if run.plan == digest and run.size == size]
     strays = [f"{run.name} was made for another plan" for run in runs if run not in own]
     code = plan.get("code", "")
-    strays += [f"{run.name} was made by other code than planned" for run in own if run.code != code]
+    strays += [
+        f"{run.name} was made by different code than planned" for run in own if run.code != code
+    ]
     planned = {
         (arm, rate, seed)
         for arm in plan["arms"]
@@ -195,8 +197,8 @@ def find_results(place: Path | Store, *names: str) -> Results:
     what = f"a plan with {' and '.join(names)}"
     if not found:
         raise EvidenceError(
-            f"there are no results of {what}: plan, pack, run and import them first, or name a "
-            "pack's folder with --results"
+            f"there are no results of {what}: plan, pack, run and import them first, or pass a "
+            "pack's folder as --results"
         )
     plans = ", ".join(one.digest[:16] for one in with_runs)
     raise EvidenceError(

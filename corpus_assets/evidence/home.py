@@ -113,7 +113,7 @@ def plan_version(
     """Pin what a recipe in `folder` asks of a version: its comparison with the baseline."""
     if asked.heldout is None:
         raise EvidenceError(
-            "the recipe names no held-out set: give `evidence.heldout`, or plan the comparison "
+            "the recipe has no held-out set: set `evidence.heldout`, or plan the comparison "
             "with `corpus evidence plan FILE`"
         )
     body = asked.model_dump(exclude={"gate"}) | {"arms": (version,), "rule": asked.gate}
@@ -164,7 +164,7 @@ def pack_plan(
     """
     if (here := code_digest()) != plan.code:
         raise EvidenceError(
-            f"the plan was made by other code ({plan.code[:16]}) than is here ({here[:16]}): its "
+            f"the plan was made by different code ({plan.code[:16]}) than is here ({here[:16]}): its "
             "runs would not match the plan; plan the comparison again, or pack where it was planned"
         )
     heldout = _heldout(store, registry, plan)
@@ -346,7 +346,7 @@ def _refuse_small(name: str, arm: ArmRef, asked: Runs) -> None:
         raise EvidenceError(
             f"version {name} has {tokens:,} tokens, and every seed would train on {unique:,} of "
             "them: how much depends on which documents were drawn could not be seen; plan at most "
-            f"{int(MOST_SHARE * tokens):,} unique tokens, better {tokens // len(asked.seeds):,}, so "
+            f"{int(MOST_SHARE * tokens):,} unique tokens, ideally {tokens // len(asked.seeds):,}, so "
             "that seeds have no document in common"
         )
 
@@ -365,7 +365,7 @@ def _heldout(store: Store, registry: Registry, plan: Plan) -> pa.Table:
     path = f"{HELDOUT}/{plan.heldout}.parquet"
     if not store.exists(path):
         raise EvidenceError(
-            f"held-out set {plan.heldout[:16]} is not in the store any more; plan again"
+            f"held-out set {plan.heldout[:16]} is no longer in the store; plan again"
         )
     table = parse_heldout(store.read(path), plan.heldout)
     orders = _orders(registry)
@@ -396,14 +396,14 @@ def _refuse_revoked(registry: Registry, plan: Plan, arms: Iterable[str]) -> None
             raise EvidenceError(
                 f"arm {arm} was trained on version {row.name}, which a takedown has revoked: "
                 "nothing was imported. Delete the pack, which holds removed documents, and compare"
-                f"{instead} in its place"
+                f"{instead} instead"
             )
 
 
 def _manifest(store: Store, registry: Registry, plan: Plan, arm: str) -> Manifest:
     row = registry.version(plan.arms[arm].version)
     if row.status != "live":
-        instead = f" with {row.superseded_by} in its place" if row.superseded_by else ""
+        instead = f" with {row.superseded_by} instead" if row.superseded_by else ""
         raise EvidenceError(
             f"version {row.name} was revoked by a takedown; plan the comparison again{instead}"
         )

@@ -151,8 +151,8 @@ def fit_swarm(weights: Floats, losses: Floats) -> LogLinear:
     """
     if len(weights) <= weights.shape[1]:
         raise ValueError(
-            f"{len(weights)} runs cannot tell {weights.shape[1]} groups and a floor apart: run more "
-            "mixtures than there are groups, better three times as many"
+            f"{len(weights)} runs cannot tell {weights.shape[1]} groups and a floor apart: run "
+            "more mixtures than groups, ideally three times as many"
         )
     found = [_fit_target(weights, target) for target in losses.T]
     return LogLinear(np.array([c for c, _ in found]), np.array([t for _, t in found]))

@@ -100,6 +100,6 @@ def strays(plan: Plan, runs: Iterable[Run]) -> Iterator[str]:
         elif key not in wanted or run.size != plan.proxy.size:
             yield f"{run.name} is not in the plan"
         elif run.code != plan.code:
-            yield f"{run.name} was made by other code, {run.code[:16]}"
+            yield f"{run.name} was made by different code, {run.code[:16]}"
     if wanted - seen:
         yield f"{len(wanted - seen)} of {len(wanted)} planned runs have no result"

@@ -219,7 +219,7 @@ def run_pack(
     if not missing:
         return 0
     if code_digest() != plan["code"]:
-        say("the code here is not the code of the plan; results will say so")
+        say("the code here differs from the plan's; results will record it")
     rows = proxy["batch_tokens"] // sequence
     model = build_model(size, pack.body["vocab_size"], sequence, device)
     on = prepare(model, rows, sequence)
@@ -290,7 +290,7 @@ def _say(line: str) -> None:
 
 
 def parse_part(written: str) -> tuple[int, int]:
-    """Read I/N: every N-th run from the I-th on, counted from 0."""
+    """Read I/N: every N-th run, starting with the I-th, counted from 0."""
     first, _, count = written.partition("/")
     if not (first.isdecimal() and count.isdecimal() and int(first) < int(count)):
         raise EvidenceError(f"part {written} is not I/N with I below N, like 0/4")
@@ -301,8 +301,8 @@ def main(arguments: Sequence[str] | None = None, folder: Path | None = None) -> 
     """Run the pack of `folder` from a command line."""
     parser = argparse.ArgumentParser(description=run_pack.__doc__)
     parser.add_argument("--out", type=Path, help="folder for results [the pack's own]")
-    parser.add_argument("--device", help="cuda, cuda:1, cpu [cuda where there is one]")
-    parser.add_argument("--part", default="0/1", help="I/N: every N-th run from the I-th on")
+    parser.add_argument("--device", help="cuda, cuda:1, cpu [cuda if available]")
+    parser.add_argument("--part", default="0/1", help="I/N: every N-th run, starting with the I-th")
     parser.add_argument("--keep-weights", action="store_true", help="keep each run's weights")
     parser.add_argument("--token-nats", action="store_true", help="keep nats of every token")
     given = parser.parse_args(arguments)

@@ -91,7 +91,7 @@ def _conservation(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     }
     lost = report.documents_in - report.documents_out - dropped
     if lost:
-        message = f"{counted(lost, 'document')} neither came out nor have a reason"
+        message = f"{counted(lost, 'document')} neither passed nor have a drop reason"
         return CheckOutcome("conservation", False, message, numbers=numbers)
     asset = pipeline.graph.assets[report.asset].last
     unknown = sorted(reason for reason in report.reasons if not asset.is_reason(reason))
@@ -174,7 +174,7 @@ def _fasttext_message(found: EngineComparison) -> str:
             for model, ids in sorted(found.differing.items())
         )
         return (
-            f"{named}; delete `artifacts/signals` in the store and build again; where they still "
+            f"{named}; delete `artifacts/signals` in the store and build again; if they still "
             f"differ, report it and publish nothing{large}"
         )
     if not found.models:
@@ -190,13 +190,15 @@ def _datasketch(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
         "pairs": found.pairs,
         "differing": len(found.differing),
     }
-    message = f"{counted(found.documents, 'document')} and {found.pairs} candidate pairs are as datasketch says"
+    message = (
+        f"{counted(found.documents, 'document')} and {found.pairs} candidate pairs match datasketch"
+    )
     if found.differing:
         named = ", ".join(sorted(found.differing)[:SHOWN])
         message = (
-            f"signatures of {len(found.differing)} of {counted(found.documents, 'document')} are not what "
-            f"datasketch makes of their text: {named}; delete `artifacts/signatures` in the store "
-            "and build again; where they still differ, report it and publish nothing"
+            f"signatures of {len(found.differing)} of {counted(found.documents, 'document')} differ "
+            f"from those of datasketch: {named}; delete `artifacts/signatures` in the store "
+            "and build again; if they still differ, report it and publish nothing"
         )
     return CheckOutcome("datasketch", not found.differing, message, numbers=numbers)
 
@@ -231,10 +233,10 @@ def _sum(pipeline: Pipeline, stage: str, snapshot: str, count: str) -> int:
 # The tokenizer.
 
 TOKENIZER_CHECKS: Mapping[str, str] = {
-    "audit": "Every text comes back exactly, every byte is a token, every special token is one id; "
-    "no token is foreign to the sample, too long or personal data, and few are unused.",
-    "compression": "Bytes per token on text that was not trained on, by domain and language.",
-    "merges": "No merge goes across words.",
+    "audit": "Every text round-trips exactly, every byte is a token, every special token is one "
+    "id; no token is in a foreign script, too long or personal data, and few are unused.",
+    "compression": "Bytes per token on held-out text, by domain and language.",
+    "merges": "No token spans several words.",
 }
 
 
@@ -249,9 +251,9 @@ def _audit(report: Audit, is_warning: bool) -> CheckOutcome:
     special, held_out = report.special_tokens, report.held_out
     texts = f" and {held_out.documents} held-out texts" if held_out.documents else ""
     message = (
-        f"{len(report.probes)} probes{texts} come back exactly; {report.bytes_covered} of "
+        f"{len(report.probes)} probes{texts} round-trip exactly; {report.bytes_covered} of "
         f"256 bytes are tokens; {special.one_id_and_back} of {special.slots} special tokens "
-        "are one id and back"
+        "round-trip as one id"
     )
     numbers: dict[str, int | float] = {
         "vocab_size": report.vocab_size,
@@ -290,8 +292,8 @@ def _merges(report: Audit) -> CheckOutcome:
     vocabulary = report.vocabulary
     across = vocabulary.across_words
     message = (
-        f"{across} tokens go across words: `corpus tokenizer audit` shows some"
+        f"{across} tokens span several words: `corpus tokenizer audit` shows some"
         if across
-        else f"none of {vocabulary.merges:,} merges goes across words"
+        else f"none of {vocabulary.merges:,} merges spans several words"
     )
     return CheckOutcome("merges", not across, message, True, {"across_words": across})

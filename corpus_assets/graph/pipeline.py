@@ -77,7 +77,7 @@ class Pipeline:
         if not stage.is_by_snapshot:
             snapshot = None
         elif snapshot is None:
-            raise MissingInput(f"{name} runs by snapshot; name one")
+            raise MissingInput(f"{name} runs by snapshot; choose one")
         if stage.plan_key is None:
             return self._unlocked(stage, self._plan(stage, snapshot))
         asked = (name, snapshot, stage.plan_key(self, snapshot))
@@ -108,7 +108,7 @@ class Pipeline:
         if self.is_locked and tasks and stage.calibration is not None:
             raise RecipeError(
                 f"the lock pins no {stage.name}, which this recipe needs; make a new lock with "
-                "`corpus lock`, or use --calibrations to resolve what the lock has not"
+                "`corpus lock`, or use --calibrations to compute what the lock lacks"
             )
         return tasks
 

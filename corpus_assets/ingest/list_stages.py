@@ -128,8 +128,8 @@ def _category_files(pipeline: IngestPlanner, place: str, category: str) -> list[
     found = [folder / name for name in CATEGORY_FILES if (folder / name).is_file()]
     if not found:
         raise SourceError(
-            f"blocked_categories.{category}: {folder} holds neither `domains` nor `urls`; correct "
-            "the folder"
+            f"blocked_categories.{category}: {folder} holds neither `domains` nor `urls`; fix "
+            "the path"
         )
     return found
 

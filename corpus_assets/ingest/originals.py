@@ -49,7 +49,7 @@ def open_again(file: SourceFile, sleep: Callable[[float], None] = time.sleep) ->
         size = os.fstat(stream.fileno()).st_size
         if size != file.size:
             raise SourceError(
-                f"{file.uri} has {size} bytes, ingested were {file.size}: it was changed since; "
+                f"{file.uri} has {size} bytes, ingested were {file.size}: it has changed since; "
                 "restore it"
             )
         yield stream

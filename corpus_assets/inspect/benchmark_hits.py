@@ -138,7 +138,7 @@ def judged_text(
             )
             return row["text_id"], (hit["benchmark"], hit["item_id"])
     raise UnknownName(
-        f"nothing of {item} was found in document {doc_id} of {columns.title}: take both from "
+        f"{item} was not found in document {doc_id} of {columns.title}: take both from "
         "`corpus contamination --near-misses`"
     )
 

@@ -151,7 +151,7 @@ def _place(columns: VersionColumns, doc_id: bytes, records: list[Row]) -> tuple[
                     return part, row
     reasons = sorted({str(record["reason"]) for record in records})
     raise UnknownName(
-        f"document {doc_id.hex()} has no signals: no text came out of it ({', '.join(reasons)})"
+        f"document {doc_id.hex()} has no signals: it gave no text ({', '.join(reasons)})"
     )
 
 

@@ -70,8 +70,8 @@ def _of_version(store: Store, row: VersionRow, overrides: Mapping[str, Any]) -> 
     wrong = [key for key in overrides if key.partition(".")[0] != "mixture"]
     if wrong:
         raise CorpusError(
-            f"--set {wrong[0]}: a version's tokens are made; only keys of mixture can change here, "
-            "`corpus mix RECIPE` takes the others"
+            f"--set {wrong[0]}: only keys of `mixture` can change for a version; use `corpus mix "
+            "RECIPE` for others"
         )
     recipe, _ = load_published_recipe(store, row.recipe_digest)
     changed = changed_recipe(recipe, dict(overrides), f"recipe of version {row.name}")

@@ -92,9 +92,9 @@ class RemovedSnapshot:
     held_by: list[str]
 
     def __str__(self) -> str:
-        then = "`corpus gc` deletes what was made of it"
+        then = "`corpus gc` deletes its results"
         if self.held_by:
-            then = f"{', '.join(self.held_by)} still holds it"
+            then = f"{', '.join(self.held_by)} still has documents of it"
         return f"removed {self.snapshot} from {self.source}; {then}"
 
 
@@ -131,7 +131,7 @@ class Book:
             raise RecipeError(
                 f"recipe {self.recipe.name} has {'no' if not crawling else 'several'} crawl "
                 f"source{f' {name}' if name else ''}; "
-                + (f"name one with --source: {known}" if known else "give a source a `crawl`")
+                + (f"choose one with --source: {known}" if known else "give a source a `crawl`")
             )
         return crawling[0], crawling[0].crawl
 
@@ -266,7 +266,7 @@ def remove_whole(
     holding = registry.versions_with(snapshot)
     if holding and not list_only:
         raise CorpusError(
-            f"the live version {holding[0]} holds documents of {snapshot}; --list-only "
+            f"the live version {holding[0]} has documents of {snapshot}; --list-only "
             "(`list_only` in the UI) leaves it as it is and keeps the snapshot out of later builds"
         )
     gone = remove_added(recipe, home, overrides, snapshot)

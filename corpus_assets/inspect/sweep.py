@@ -101,8 +101,7 @@ def sweep_sizes(session: Session, sizes: Sequence[int], model: Model) -> Sweep:
     entry = session.pipeline.recipe.tokenizer
     if entry.train is None:
         raise RecipeError(
-            "the recipe pins its tokenizer, so there is no text to train on; say "
-            "tokenizer.train in its place"
+            "the recipe pins its tokenizer, so nothing is trained; set tokenizer.train instead"
         )
     asked = [_of_size(entry.train, size) for size in sizes]
     parts = _sample(session)

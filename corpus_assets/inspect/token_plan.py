@@ -74,11 +74,11 @@ class TokenPlan(TokensWanted):
 
     @property
     def conclusion(self) -> str:
-        lines = ["Nothing is missing: the corpus covers this run inside the epochs allowed."]
+        lines = ["Nothing is missing: the corpus covers this run within the allowed epochs."]
         if self.missing_tokens:
             lines = [
                 f"Missing: {self.missing_tokens:,} tokens, with every group repeated as often as "
-                f"the recipe allows. {self.fresh_tokens:,} new ones, repeated as often, would do.",
+                f"the recipe allows. {self.fresh_tokens:,} new ones, repeated as often, would suffice.",
                 f"The longest run with these weights is {self.longest_run:,} tokens; `corpus mix` "
                 "tries others.",
             ]

@@ -204,8 +204,8 @@ def sample_of(home: Home, version: str, doc_id: str | None = None) -> SampleSumm
     result = load_result(store, made.stage, made.fingerprint) if made else None
     if made is None or result is None:
         raise CorpusError(
-            f"the sample of version {version}'s tokenizer is not in the store: it was pinned by a "
-            "lock, or went with a takedown"
+            f"the sample of version {version}'s tokenizer is not in the store: it was pinned by "
+            "a lock, or deleted by a takedown"
         )
     files = _sample_files(store, registry, made)
     domains = {name: SampledDomain(**row) for name, row in result.notes["sample"].items()}

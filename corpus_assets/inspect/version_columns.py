@@ -93,8 +93,8 @@ class VersionColumns:
             absent = [name for name in columns if name not in stored]
             if absent:
                 raise RecipeError(
-                    f"{self.title} has no signal {absent[0]!r}; only stored columns can be asked. "
-                    "Add its family to the recipe, then `corpus build`"
+                    f"{self.title} has no signal {absent[0]!r}; only stored columns are "
+                    "available. Add its family to the recipe, then `corpus build`"
                 )
             return file.read(list(columns))
         except pa.ArrowException as error:

@@ -188,7 +188,7 @@ def add_model(
         present = model_at(name, home)
     if present.sha256 != sha256:
         raise ModelError(
-            f"model {name} is here with SHA-256 {present.sha256}, not {sha256}: add the other one "
+            f"model {name} is installed with SHA-256 {present.sha256}, not {sha256}: add the other one "
             f"under another name, or remove {present.path.parent} first"
         )
     return present, False

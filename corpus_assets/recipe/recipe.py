@@ -189,8 +189,8 @@ class Recipe(Settings):
             unknown_robots = source.without_robots()
             if unknown_robots:
                 raise ValueError(
-                    f"documents.gates.robots: {unknown_robots} has no robots.txt to look at; name "
-                    "them in `site_files` of the source, or pin those of its crawl (`crawl.robots`)"
+                    f"documents.gates.robots: {unknown_robots} has no robots.txt; set "
+                    "`site_files` of the source, or pin those of its crawl (`crawl.robots`)"
                 )
         domains = {source.domain for source in self.sources}
         self.tokenizer.sample.check_domains(domains)
@@ -264,7 +264,7 @@ class Recipe(Settings):
                     )
             if isinstance(family, PageNotes) and not self.documents.extraction.page_type:
                 raise ValueError(
-                    "signals.families (page_notes): the type of pages is not noted; set "
+                    "signals.families (page_notes): page types are not recorded; set "
                     "documents.extraction.page_type: true"
                 )
 

@@ -57,7 +57,7 @@ def load_with_added(
         load_recipe(path, overrides, skip)  # where the file itself is wrong, only that is reported
         names = ", ".join(each.snapshot for each in added)
         raise RecipeError(
-            f"{error}; the recipe holds without the snapshots that were added to it ({names}): "
+            f"{error}; the recipe is valid without the snapshots that were added to it ({names}): "
             f"`corpus snapshots remove {path} NAME` removes one"
         ) from error
 

@@ -26,7 +26,7 @@ def _makes_sense(group_by: dict[str, Values]) -> dict[str, Values]:
         if axis in TAKEN:
             raise ValueError(f"groups have a {axis} of their own; rename the column {axis!r}")
         if OTHER in stated:
-            raise ValueError(f"{axis}: {OTHER!r} is what is not listed; name it otherwise")
+            raise ValueError(f"{axis}: {OTHER!r} is what is not listed; rename it")
         labels = (
             [*stated]
             if isinstance(stated, tuple)

@@ -107,7 +107,7 @@ def _check_tokens(tokens: TokenBatch, tokenizer: TokenizerInfo) -> None:
     if not closed or np.count_nonzero(flat == tokenizer.eod_id) != len(tokens):
         raise ShardError("each document must end with its only end-of-document token")
     if (flat == tokenizer.pad_id).any():
-        raise ShardError("a document holds the padding token; encode text, not padded samples")
+        raise ShardError("a document contains the padding token; encode text, not padded samples")
 
 
 def _idx(packed: Packed, seq_len: int, dtype: Dtype) -> bytes:

@@ -216,8 +216,8 @@ class MixtureSettings(AxisWeights):
             )
         if is_anything and not weights:
             raise RecipeError(
-                "mixture: a suite of eval_suites has `split: train`, and no phase says what that "
-                "means for it; write `held_back: 0` in the phases that must not see its items"
+                "mixture: a suite of eval_suites has `split: train`, and no phase handles it; "
+                "set `held_back: 0` in the phases that must not see its items"
             )
 
     def weights_in(self, phase: PhaseSettings, axis: str) -> dict[str, float]:

@@ -377,7 +377,7 @@ def _described(row: CopyRow, held: set[str] | None, registry: Registry) -> _Copy
     known = {version.name: version.superseded_by for version in registry.versions()}
     after = [name for version in row.holds if (name := known.get(version))]
     if row.kind == "export" and after:
-        return _Copy(finding, f"delete it, and export {after[0]} in its place", held)
+        return _Copy(finding, f"delete it, and export {after[0]} instead", held)
     return _Copy(finding, DELETE, held)
 
 

@@ -158,7 +158,7 @@ def takedown_command(
             f"({counted(files, 'file')})"
         )
     if outcome.deletion.outcome == "kept":
-        click.echo("  revoked versions kept, as the recipe asks; `corpus gc` deletes them")
+        click.echo("  revoked versions kept, as configured in the recipe; `corpus gc` deletes them")
     else:
         click.echo(f"  freed {size(outcome.freed_bytes)}")
     for place in outcome.deletion.copies:

@@ -101,7 +101,7 @@ class HeldOutCost(TextCost):
 
 @dataclass(frozen=True)
 class SpecialTokens:
-    """Special tokens: slots in all, those with a name, and how many are one id and back."""
+    """Special tokens: slots in all, those with a name, and how many round-trip as one id."""
 
     slots: int
     reserved: int
@@ -413,7 +413,7 @@ def _probes(subject: Subject) -> dict[str, Probe]:
 def _warnings(vocabulary: Vocabulary, measured: Measured) -> list[str]:
     warnings = []
     if vocabulary.across_words:
-        warnings.append(f"{vocabulary.across_words} tokens go across words")
+        warnings.append(f"{vocabulary.across_words} tokens span several words")
     if not measured.total.documents:
         warnings.append("no held-out text was measured")
     return warnings

@@ -39,7 +39,7 @@ class Foreseen:
             return None
         assumed = f" of {CHARS_PER_TOKEN:g} characters" if self.is_assumed else ""
         how = f"by an estimate of {self.tokens:,} tokens{assumed}, " if self.is_estimate else ""
-        return f"mixture: {how}it cannot be met as the recipe says: {self.problem}"
+        return f"mixture: {how}it cannot be met: {self.problem}"
 
 
 def foresee(pipeline: Pipeline) -> Foreseen | None:

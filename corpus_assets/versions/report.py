@@ -87,7 +87,7 @@ def _sections(
         section("Kept by snapshot", "snapshots.html", _by_snapshot(pipeline),
                 whole, shipped("snapshots")),
         section("Language gate", "language_gate.html", _language_gate(pipeline), whole),
-        section("Kept beside dropped", "outcomes.html", _kept_beside_dropped(by_group, some),
+        section("Kept and dropped", "outcomes.html", _kept_beside_dropped(by_group, some),
                 some, *(panel for panel, _ in by_group)),
         section("Tokens by language", "languages.html", _languages(pipeline),
                 whole, shipped("tokens_by_language")),
@@ -99,7 +99,7 @@ def _sections(
                 some, licences, preferences),
         section("Duplicates", "duplicates.html", _duplicates(whole),
                 whole, shipped("duplicates"), shipped("copies")),
-        section("Snapshots beside each other", "drift.html", _beside(pipeline), whole),
+        section("Snapshots side by side", "drift.html", _beside(pipeline), whole),
         section("Imported signals", "imported.html", _imported(pipeline), whole),
         section("Selection rules", "rules.html", rules, whole),
         section("Signals and their thresholds", "signals.html", signals, whole),
@@ -401,7 +401,7 @@ def _mixture(pipeline: Pipeline, manifest: Manifest) -> Values:
     there = {group.domain for group in manifest.groups if group.samples}
     gone = sorted({source.domain for source in pipeline.recipe.sources} - there)
     _, gave_way = plan_mixture(groups, pipeline.recipe.mixture, manifest.seq_len)
-    notes = [f"Nothing of domain {name} is there: its share went to the others." for name in gone]
+    notes = [f"Nothing of domain {name} is left: its share goes to the others." for name in gone]
     notes += [gave_way] if gave_way is not None else []
     return {
         "phases": phases,

@@ -39,7 +39,7 @@ def test_a_file_is_added_once_and_other_bytes_are_refused(
     file.write_bytes(b"gone from here")  # a copy was made
     assert models.model_at("mine").path.read_bytes() == CONTENT
     error = said(capsys, "models", "add", "mine", "--path", str(file), code=1)
-    assert f"is here with SHA-256 {SHA256}" in error
+    assert f"is installed with SHA-256 {SHA256}" in error
     assert "add the other one under another name" in error
     file.write_bytes(CONTENT)
     assert "is already installed" in said(capsys, "models", "add", "mine", "--path", str(file))
@@ -89,7 +89,7 @@ def test_a_model_comes_from_a_server_that_breaks_off(folder: Path, capsys: Captu
         assert "is already installed" in said(capsys, *command)
         assert server.requests() == asked  # what is here is not fetched again
         other = ("models", "add", "mine", "--url", url, "--sha256", "1" * 64, "--allow-local")
-        assert "is here with SHA-256" in said(capsys, *other, code=1)
+        assert "is installed with SHA-256" in said(capsys, *other, code=1)
 
 
 def test_wrong_bytes_from_a_server_never_get_their_place(folder: Path, capsys: Captured) -> None:

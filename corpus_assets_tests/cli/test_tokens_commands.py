@@ -122,7 +122,7 @@ class TestMix:
     def test_what_cannot_be_mixed_is_one_line(
         self, small_build: Place, tmp_path: Path, capsys: Captured
     ) -> None:
-        assert "only keys of mixture" in failure(
+        assert "only keys of `mixture`" in failure(
             small_build, capsys, "mix", VERSION, "--set", "seed=8"
         )
         assert "neither a recipe" in failure(small_build, capsys, "mix", "nowhere")
@@ -236,7 +236,7 @@ class TestTokenizer:
         assert found["held_out"]["documents"] == documents > 20
         assert any("may have been trained on" in warning for warning in found["warnings"])
         shutil.rmtree(place.store / "artifacts/tokenizer")
-        assert "went with a takedown" in failure(place, capsys, "tokenizer", "sample", VERSION)
+        assert "deleted by a takedown" in failure(place, capsys, "tokenizer", "sample", VERSION)
 
     def test_files_are_compared_side_by_side_on_given_text(
         self, small_build: Place, tmp_path: Path, capsys: Captured

@@ -131,7 +131,7 @@ def test_without_suites_the_command_says_that_nothing_was_found(
     place: Place, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     _command(place, "--benchmark", "unheard of")
-    assert "Nothing of a benchmark was found" in capsys.readouterr().out
+    assert "No benchmark item was found" in capsys.readouterr().out
 
 
 def _command(place: Place, *arguments: str) -> None:

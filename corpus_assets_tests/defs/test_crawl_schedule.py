@@ -113,7 +113,7 @@ def test_a_crawl_whose_list_is_damaged_is_passed_over_and_taken_when_it_is_resto
     corpus = resource(Place(tmp_path, server.base, follow_after=FIRST))
     path = f"crawl-data/{SECOND}/warc.paths.gz"
     whole = server.files[path]
-    for damaged, why in ((whole[:-9], "is cut short"), (b"<html>", "is not gzip")):
+    for damaged, why in ((whole[:-9], "is truncated"), (b"<html>", "is not gzip")):
         server.files[path] = damaged
         told: list[str] = []
         assert follow(corpus.book(), told.append) == []
@@ -143,13 +143,13 @@ def test_a_crawl_that_the_recipe_would_not_hold_with_is_passed_over_with_the_rea
         metadata = output.step_output_data.metadata
     (told,) = metadata["passed_over"].value
     assert told.startswith(f"skipped {SECOND}: ")
-    assert f"{SECOND} has no robots.txt to look at" in told
+    assert f"{SECOND} has no robots.txt;" in told
     assert metadata["crawls"].value == []
     assert corpus.book().recipe.snapshots == (FIRST,), "the recipe can still be read"
     assert place.run("snapshots", "discover") == 0
-    assert f"{SECOND} has no robots.txt to look at" in capsys.readouterr().err
+    assert f"{SECOND} has no robots.txt;" in capsys.readouterr().err
     assert place.run("snapshots", "add", SECOND) == 1
-    assert f"{SECOND} has no robots.txt to look at" in capsys.readouterr().err
+    assert f"{SECOND} has no robots.txt;" in capsys.readouterr().err
     assert not list(place.home.glob("store/snapshots/*/*"))
 
 

@@ -271,7 +271,7 @@ def test_a_build_is_asked_for_once_all_snapshots_are_ingested(corpus: CorpusReso
                 assert isinstance(early, dg.SensorResult)
                 assert not early.run_requests
                 why = early.skip_reason.skip_message if early.skip_reason else ""
-                assert why == f"{asset} of {snapshot} is not there yet"
+                assert why == f"{asset} of {snapshot} is not ingested yet"
                 instance.report_runless_asset_event(
                     dg.AssetMaterialization(asset, partition=snapshot)
                 )

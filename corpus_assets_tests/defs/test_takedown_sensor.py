@@ -109,9 +109,9 @@ def test_a_run_names_its_requests_and_is_started_once(daemon: Daemon) -> None:
     assert daemon.tick().startswith("takedown/")
     (run,) = daemon.instance.get_runs()
     assert run.tags["corpus/takedowns"] == "1,2"
-    assert daemon.tick() == "a run that carries out takedowns is on its way"
+    assert daemon.tick() == "a takedown run is already queued"
     _file(daemon.registry, "com,c)/")  # joins the run that is on its way, or the next
-    assert daemon.tick() == "a run that carries out takedowns is on its way"
+    assert daemon.tick() == "a takedown run is already queued"
 
 
 def test_a_tick_that_is_repeated_asks_for_the_same_run(daemon: Daemon) -> None:
@@ -127,7 +127,7 @@ def test_requests_are_gathered_for_the_window_or_until_the_batch_is_full(
     monkeypatch.setattr(takedown_sensor, "MAX_BATCH", 3)
     hour = TakedownSettings(window_minutes=60)
     _file(daemon.registry, "com,a)/")
-    assert "1 takedowns wait; a run starts in" in daemon.tick(hour)
+    assert "1 takedowns are pending; a run starts in" in daemon.tick(hour)
     _file(daemon.registry, "com,b)/")
     assert "2 takedowns wait" in daemon.tick(hour, soon(50))
     assert daemon.tick(hour, soon(61), launch=False, keep_cursor=False)
@@ -144,7 +144,7 @@ def test_a_failed_run_is_tried_again_after_a_growing_pause(daemon: Daemon) -> No
         daemon.registry.claim_takedowns([1], "run", 60)
         daemon.registry.fail_takedowns([1], "run", "the disk is full")
         daemon.end_run(dg.DagsterRunStatus.FAILURE)
-        assert "1 takedowns wait; a run starts in" in daemon.tick()
+        assert "1 takedowns are pending; a run starts in" in daemon.tick()
         moment = soon(pause_minutes(attempt))
     assert len(set(daemon.keys)) == 3
     assert daemon.registry.takedown(1).error == "the disk is full"
@@ -170,7 +170,7 @@ def test_a_request_whose_run_was_killed_elsewhere_is_seen_when_its_claim_runs_ou
 ) -> None:
     _file(daemon.registry, "com,a)/")
     daemon.registry.claim_takedowns([1], "another-host:7:x", 60)
-    assert daemon.tick() == "takedowns are being carried out"
+    assert daemon.tick() == "takedowns are running"
     daemon.registry.claim_takedowns([1], "another-host:7:x", -1)
     assert daemon.tick(now=soon(2)).startswith("takedown/")
 

@@ -149,9 +149,9 @@ def test_from_a_new_crawl_to_a_release_and_a_certificate_without_a_command(desk:
     services.start_daemon()
 
     # A crawl appears and becomes a candidate; a damaged one is refused, and both are told.
-    refused = desk.hears("A new crawl was not taken.")
+    refused = desk.hears("A new crawl was skipped.")
     assert f"skipped {DAMAGED}: " in refused
-    assert "is cut short" in refused
+    assert "is truncated" in refused
     published = desk.hears("is published.")
     (version,) = desk.versions()
     assert f"Version {version.name} is published." in published

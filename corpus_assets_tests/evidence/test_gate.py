@@ -200,7 +200,7 @@ def test_results_that_stray_from_their_plan_say_so(tmp_path: Path) -> None:
         path.write_text(json.dumps(json.loads(path.read_text()) | change))
     said = " ".join(open_results(folder).strays)
     assert "was made for another plan" in said
-    assert "was made by other code" in said
+    assert "was made by different code" in said
     assert "3 of 16 planned runs have no result" in said
     with pytest.raises(EvidenceError, match="no results of a plan with v9"):
         find_results(folder, "v9")

@@ -203,4 +203,4 @@ def test_clean_text_beats_half_shuffled_text_with_every_seed(tmp_path: Path) -> 
     assert (results.digest, results.strays) == (plan.digest(), ())
     (compared,) = compare_results(results).comparisons
     assert compared.macro.low > 0, "worse beyond doubt"
-    assert compared.reasons[0] == "nothing ran at the other learning rate"
+    assert compared.reasons[0] == "there is no run at the other learning rate"

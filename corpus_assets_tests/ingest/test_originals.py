@@ -186,6 +186,6 @@ def test_ranges_over_http_are_patient_and_notice_changes() -> None:
         server.files["f.bin"] = data[::-1]
         with (
             open_again(file, waits.append) as stream,
-            pytest.raises(SourceError, match="was changed"),
+            pytest.raises(SourceError, match="has changed"),
         ):
             stream.read(1)

@@ -96,7 +96,7 @@ def test_a_file_that_is_gone_or_changed_is_said(
     assert answer(place, capsys, "raw", doc_id)["sha256"] == told["sha256"]
     own.write_bytes(data + b"x")
     assert run(place, "raw", doc_id) == 2
-    assert "was changed since" in capsys.readouterr().err
+    assert "has changed since" in capsys.readouterr().err
     own.write_bytes(bytes(len(data)))
     assert run(place, "raw", doc_id) == 2
     assert "does not hold the record" in capsys.readouterr().err

@@ -110,7 +110,7 @@ def test_a_record_without_text_says_why_it_has_no_signals(
 ) -> None:
     gone = doc_id(small_build, "http://gone.example.com/")
     message = said(capsys, "signals", "show", gone, "--home", str(small_build.home), code=1)
-    assert "has no signals: no text came out of it (http_status)" in message
+    assert "has no signals: it gave no text (http_status)" in message
 
 
 def test_an_unknown_document_is_named(small_build: Place, capsys: Captured) -> None:

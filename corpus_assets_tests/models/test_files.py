@@ -194,7 +194,7 @@ def test_two_that_add_at_once_leave_one_model(folder: Path) -> None:
         models.add_model("mine", digest_of(b"first"), writing(b"first"), "elsewhere")
         target.write_bytes(b"second")
 
-    with pytest.raises(ModelError, match="is here with SHA-256"):
+    with pytest.raises(ModelError, match="is installed with SHA-256"):
         models.add_model("mine", digest_of(b"second"), slow, "elsewhere")
     assert models.model_at("mine").path.read_bytes() == b"first"
     assert [path.name for path in folder.iterdir()] == ["mine"]

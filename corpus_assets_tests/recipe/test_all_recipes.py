@@ -83,7 +83,7 @@ def test_a_plan_refuses_other_files_under_a_pinned_name_as_a_build_does(
         said(capsys, command, str(other), "--home", str(home.root), code=1)
         for command in ("plan", "build")
     ]
-    assert "what comes now differs: a snapshot is frozen" in told[0]
+    assert "its files have changed: a snapshot is frozen" in told[0]
     assert told[1] == f"planning {other}\n{told[0]}"
 
 

@@ -102,7 +102,7 @@ def test_the_demo_recipe_is_whole() -> None:
         (
             "eval_suites",
             [{"files": "a.jsonl", "benchmark": "a", "split": "train"}],
-            "mixture: a suite of eval_suites has `split: train`, and no phase says",
+            "mixture: a suite of eval_suites has `split: train`, and no phase handles it",
         ),
         (
             "eval_suites",

@@ -121,10 +121,10 @@ def test_the_private_key_is_its_owners_alone_and_lies_outside_home_and_store(hom
     assert not private.is_relative_to(home.root)
     inside = _run(home, "keygen", "--out", str(home.root / "store" / "key.pem"))
     assert inside.exit_code == 2
-    assert "choose a place outside the home and the store" in inside.stderr
+    assert "choose a path outside home and store" in inside.stderr
     again = _run(home, "keygen")
     assert again.exit_code == 2
-    assert "there is a key at" in again.stderr
+    assert "a key already exists at" in again.stderr
     private.chmod(0o644)
     with pytest.raises(signing.SigningError, match="chmod 600"):
         signing.Signer.load()
@@ -225,7 +225,7 @@ def test_a_signed_book_that_the_head_record_does_not_know_is_a_problem(home: Hom
     _certify(home, "com,example)/a")
     heads = signing.heads_path(signing.key_path())
     heads.unlink()
-    assert any("does not know it" in line for line in _broken(home, public))
+    assert any("does not list it" in line for line in _broken(home, public))
     with pytest.raises(OrderBookError, match="restore the head record"):
         _certify(home, "com,example)/b")
     told = _run(home, "restore")

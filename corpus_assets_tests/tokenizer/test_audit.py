@@ -129,7 +129,7 @@ def test_merges_across_words_are_counted_and_shown_but_hinder_nobody() -> None:
     assert vocabulary.across_words > 0
     assert any(" " in text.strip() for text in vocabulary.across_words_examples)
     assert report.passed
-    assert "go across words" in report.warnings[0]
+    assert "span several words" in report.warnings[0]
 
 
 def test_without_held_out_text_the_audit_says_so() -> None:

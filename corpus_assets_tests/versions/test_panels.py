@@ -91,7 +91,7 @@ def test_what_stages_counted_is_what_the_queries_beside_it_answer(
 
 def test_what_queries_counted_is_what_catalog_sql_answers(report: Report, asked: Any) -> None:
     headings = ("By language", "By source", "By length")
-    for heading, rows in zip(headings, asked("Kept beside dropped"), strict=True):
+    for heading, rows in zip(headings, asked("Kept and dropped"), strict=True):
         groups = report.groups(heading)
         for name in {name for name, *_ in rows}:
             kept = sum(n for group, outcome, _, n in rows if (group, outcome) == (name, "kept"))

@@ -57,7 +57,7 @@ class Report:
         return {html.unescape(label): text for label, text in pairs}
 
     def groups(
-        self, heading: str, section: str = "Kept beside dropped"
+        self, heading: str, section: str = "Kept and dropped"
     ) -> dict[str, tuple[int, int, list[float]]]:
         """Kept, of how many, and the widths of all pieces in percent."""
         section = self.sections[section].partition(heading)[2].partition("<h3>")[0]
@@ -237,7 +237,7 @@ def test_snapshots_rules_edits_benchmarks_and_groups(
         "SELECT snapshot, count(*), count(*) FILTER (stage IS DISTINCT FROM 'selection'), "
         "avg(quality_score) FILTER (stage IS DISTINCT FROM 'selection') FROM measured GROUP BY ALL",
     )
-    (shown,) = report.tables("Snapshots beside each other")
+    (shown,) = report.tables("Snapshots side by side")
     assert sorted(row[:4] for row in shown) == sorted(
         [name, n, percent(left, n), f"{quality:.3f}"] for name, n, left, quality in rows
     )

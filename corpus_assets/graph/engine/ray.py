@@ -306,7 +306,7 @@ class RayEngine:
             return self._ray.get(reference, timeout=ANSWER_S)
         except self._ray.exceptions.RayError as error:
             raise EngineError(
-                f"the Ray cluster cannot be used any more: {_first_line(error)}; run the "
+                f"the Ray cluster is no longer usable: {_first_line(error)}; run the "
                 "same command again, finished parts are kept"
             ) from error
 
@@ -451,8 +451,8 @@ def work(
     node = ray.get_runtime_context().get_node_id()
     if code != code_digest():
         error = OtherCode(
-            f"node {platform.node()} has other code of corpus-assets ({code_digest()[:12]}) than "
-            f"the machine that builds ({code[:12]}), or other versions of what it needs; install the "
+            f"node {platform.node()} runs different code of corpus-assets ({code_digest()[:12]}) than "
+            f"the machine that builds ({code[:12]}), or different library versions; install the "
             "same on both"
         )
         error.node = node

@@ -82,8 +82,8 @@ def index_rows(
             found += _rows_of(pq.ParquetFile(stream), name, wanted)
         except (pa.ArrowException, OSError) as error:
             raise SourceError(
-                f"{name}: not a readable part of the URL index ({type(error).__name__}); fetch it "
-                "again, or leave `crawl.index` out"
+                f"{name}: not a readable part of the URL index ({type(error).__name__}); fetch "
+                "it again, or remove `crawl.index`"
             ) from error
     table = pa.concat_tables(found) if found else None
     result: dict[str, pa.Table] = {}
@@ -91,8 +91,8 @@ def index_rows(
         rows = None if table is None else table.filter(pc.equal(table[FILE], name)).drop([FILE])
         if rows is None or rows.num_rows == 0:
             raise SourceError(
-                f"{name}: the URL index has no row of this file; give the index of the same crawl, "
-                "whole, or leave `crawl.index` out"
+                f"{name}: the URL index has no row of this file; use the complete index of the "
+                "same crawl, or remove `crawl.index`"
             )
         result[name] = _once(rows)
     return result
@@ -140,8 +140,8 @@ def read_indexed(
             yield from records
     if kept and strange == len(kept):
         raise SourceError(
-            f"{name}: none of the places that the URL index names holds a record; give the index of "
-            "the same crawl, or leave `crawl.index` out"
+            f"{name}: no record is at the offsets of the URL index; use the index of the same "
+            "crawl, or remove `crawl.index`"
         )
 
 
@@ -264,7 +264,7 @@ def _known(types: pa.ChunkedArray) -> pa.ChunkedArray:
 def _once(rows: pa.Table) -> pa.Table:
     """In the order of the file, each place once."""
     if pc.any(pc.or_(pc.less(rows["offset"], 0), pc.less(rows["length"], 1))).as_py():
-        raise SourceError("the URL index names an impossible place; fetch it again")
+        raise SourceError("the URL index has an impossible offset; fetch it again")
     ordered = rows.sort_by([("offset", "ascending"), ("length", "ascending"), ("url", "ascending")])
     offsets = ordered["offset"].combine_chunks()
     fresh = pa.concat_arrays([pa.array([True]), pc.not_equal(offsets[1:], offsets[:-1])])

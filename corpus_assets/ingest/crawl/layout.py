@@ -175,14 +175,14 @@ def _inflated(data: bytes, name: str) -> bytearray:
             while piece := members.read(PIECE_BYTES):
                 text += piece
                 if len(text) > MAX_INFLATED_BYTES:
-                    raise SourceError(f"{name}: is absurdly long; check `crawl.base`")
+                    raise SourceError(f"{name}: is far too long; check `crawl.base`")
     except EOFError as error:
-        raise SourceError(f"{name}: is cut short; {LIST_ADVICE}") from error
+        raise SourceError(f"{name}: is truncated; {LIST_ADVICE}") from error
     except (gzip.BadGzipFile, zlib.error) as error:
         if not data.startswith(b"\x1f\x8b"):
             raise SourceError(f"{name}: is not gzip; check `crawl.base`") from error
         raise SourceError(
-            f"{name}: is damaged, or has bytes behind its end that are not gzip; {LIST_ADVICE}"
+            f"{name}: is damaged, or has trailing bytes that are not gzip; {LIST_ADVICE}"
         ) from error
     return text
 

@@ -119,8 +119,8 @@ class PageWorker:
         else:
             if killed_outside:
                 raise EngineError(
-                    "the extraction process was ended from outside twice, as the kernel does when "
-                    "memory runs out: run the same command again with fewer --workers"
+                    "the extraction process was killed twice, as the kernel does when memory "
+                    "runs out: run the same command again with fewer --workers"
                 )
             return PageResult("", reason, detail, cpu_seconds)
         return _result(status, content, kind, cpu_seconds)

@@ -232,12 +232,12 @@ class _Patience:
 def _final(url: str, error: Exception) -> SourceError:
     if isinstance(error, Changed):
         return SourceError(
-            f"{shown_url(url)}: was changed since it was pinned ({error}); a snapshot is frozen: "
+            f"{shown_url(url)}: has changed since it was pinned ({error}); a snapshot is frozen: "
             "restore the file, or pin it as a new snapshot under another name"
         )
     if isinstance(error, Missing):
         return AbsentSource(
-            f"{shown_url(url)}: is not there ({error}); check the address and the snapshot's name"
+            f"{shown_url(url)}: does not exist ({error}); check the URL and the snapshot's name"
         )
     return SourceError(f"{shown_url(url)}: cannot be read: {error}")
 

@@ -54,7 +54,7 @@ class HttpAnswer:
     def check(self, start: int, end: int, stat: Stat) -> None:
         """Is this the object that was pinned, and the range that was asked for?"""
         if self.status == 416:
-            raise Trouble("the server says that the range is not there (416)")
+            raise Trouble("the server reports that the range does not exist (416)")
         if is_other(etag_of(self), stat.etag):
             raise Changed(f"its ETag was {stat.etag}, it is {etag_of(self)}")
         if not stat.etag and stat.modified and self.header("last-modified") != stat.modified:
@@ -62,7 +62,7 @@ class HttpAnswer:
         if self.status == 206:
             first, last, total = self.content_range()
             if first != start or last >= end or last < first:
-                raise Trouble("the server sent another range than was asked for")
+                raise Trouble("the server sent another range than requested")
             if total is not None and total != stat.size:
                 if stat.etag:  # the same object with another length: the header lies
                     raise Trouble(f"a length of {total} bytes where {stat.size} were pinned")
@@ -119,7 +119,7 @@ def failure(answer: HttpAnswer) -> Exception:
     if status in (404, 410):
         return Missing(f"HTTP {status}")
     if status == 412:
-        return Changed("the server says that it was changed (412)")
+        return Changed("the server reports a change (412)")
     if status in OVERLOADED or status in PASSING or status > 509:
         reason = {403: "403 access denied", 429: "429 too many requests", 503: "503 slow down"}
         text = reason.get(status, f"HTTP {status}")

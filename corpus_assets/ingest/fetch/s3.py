@@ -58,7 +58,7 @@ class S3Transport:
                 raise Changed(f"it had {stat.size} bytes, it has {now.size}")
             first, last = found.range
             if first != start or last != end:
-                raise Trouble("the server sent another range than was asked for")
+                raise Trouble("the server sent another range than requested")
         return S3Answer(start, lambda: found.stream(min_chunk_size=PIECE_BYTES))
 
     def listed(self, url: str) -> Iterator[tuple[str, Stat]]:
@@ -143,7 +143,7 @@ def _explained() -> Iterator[None]:
         bucket = "NoSuchBucket" in str(error)
         raise Missing("there is no such bucket" if bucket else "HTTP 404") from None
     except exceptions.PreconditionError:
-        raise Changed("the server says that it was changed (412)") from None
+        raise Changed("the server reports a change (412)") from None
     except (exceptions.BaseError, OSError) as error:
         raise _failure(s3.fault_of(error)) from None
 

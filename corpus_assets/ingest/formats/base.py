@@ -32,7 +32,7 @@ class Place(NamedTuple):
         """Return the error for a file without the record."""
         return SourceError(
             f"{shown_url(part.uri)} does not hold the record of this document at place {self.offset}: "
-            "it was changed since it was ingested; restore it"
+            "it has changed since it was ingested; restore it"
         )
 
 

@@ -68,7 +68,7 @@ def read_warc(stream: BinaryIO, name: str, max_payload_bytes: int) -> Iterator[R
     refuse_formats([name], file.peek(MAGIC_BYTES))
     is_gzip = magic[:3] == GZIP or (magic != WARC and file.next_member(0) is not None)
     if not is_gzip and magic != WARC and file.next_plain(0) is None:
-        raise SourceError(f"{name}: holds no WARC record; check the source's format and its files")
+        raise SourceError(f"{name}: has no WARC record; check the source's format and its files")
     file.seek(0)
     yield from (_read_members if is_gzip else _read_plain)(file, name, max_payload_bytes)
 

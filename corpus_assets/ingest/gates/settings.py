@@ -57,7 +57,7 @@ class UrlWords(Settings):
 
         for word in self.words:
             if set(checked_word(word)) & set(self.ignored):
-                raise ValueError(f"{word!r} holds a character that is ignored; write it without")
+                raise ValueError(f"{word!r} contains an ignored character; remove it")
         return self
 
 

@@ -298,7 +298,7 @@ def _lines(
         instead = f", replaced by {successor.name}" if successor is not None else ""
         lines.append(f"version {row.name} is {row.status}{instead}")
     if len(samples):
-        what = "hold removed documents" if exact else "may hold removed documents"
+        what = "contain removed documents" if exact else "may contain removed documents"
         some = ", ".join(str(number) for number in samples[:SHOWN].tolist())
         more = " ..." if len(samples) > SHOWN else ""
         lines.append(f"{len(samples):,} of {export.plan.samples:,} samples {what}: {some}{more}")
@@ -306,7 +306,7 @@ def _lines(
             lines.append(f"{counted(len(documents), 'document')}: {', '.join(documents[:SHOWN])}")
         lines.append(f"export {successor.name if successor else 'another version'} again")
     elif row.status != "live":
-        lines.append("no sample of the export holds a removed document")
+        lines.append("no sample of the export contains a removed document")
     if not damaged and not len(samples):
         lines.append("the export is intact")
     return lines

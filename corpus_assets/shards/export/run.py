@@ -81,9 +81,9 @@ class WrittenExport(Export):
             f"exported {self.version} to {self.out}: {self.samples:,} samples of {self.seq_len} "
             f"tokens, {self.tokens:,} without padding, {size(self.bytes)} in "
             f"{counted(len(self.files), 'file')}\n"
-            f"sample i is the loader's at position {self.passes[0]['first']} + i, seed {seeds}\n"
-            "takedowns name it and do not change it (`catalog copies` lists it): ask `corpus "
-            f"check-export {self.out}` after one"
+            f"sample i is sample {self.passes[0]['first']} + i of the run, seed {seeds}\n"
+            "takedowns do not change it (`catalog copies` lists it): "
+            f"run `corpus check-export {self.out}` after one"
         )
 
 
@@ -105,7 +105,7 @@ def open_version(home: Home, name: str) -> Source:
     expect_book(registry, store)
     row = registry.version(name)
     if row.status != "live":
-        instead = f"; export {row.superseded_by} in its place" if row.superseded_by else ""
+        instead = f"; export {row.superseded_by} instead" if row.superseded_by else ""
         raise ShardError(f"version {name} is {row.status}, a takedown has replaced it{instead}")
     content = read_checked(store, row.manifest_path, row.manifest_sha256)
     manifest = Manifest.parse(content, row.manifest_path)

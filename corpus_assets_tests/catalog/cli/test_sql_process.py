@@ -57,7 +57,7 @@ def test_a_query_that_takes_too_long_is_stopped(corpus: Corpus, tmp_path: Path, 
     out, told = asked.communicate(timeout=300)
     assert (asked.returncode, out) == (2, "")
     assert told == (
-        "catalog: error: the query was stopped after 2 s; ask for less of it, or set "
+        "catalog: error: the query was stopped after 2 s; simplify it, or set "
         "CORPUS_SQL_TIME_S to a larger number\n"
     )
     assert list(tmp_path.iterdir()) == []

@@ -384,7 +384,7 @@ def test_a_lease_excludes_others_and_names_its_holder(registry: Registry) -> Non
     again = registry.acquire_lease("signals/S1", "run-1", 60)
     assert again.expires_at >= lease.expires_at
     assert again.token == lease.token
-    with pytest.raises(LeaseHeld, match="signals/S1 is being worked on by run-1"):
+    with pytest.raises(LeaseHeld, match="signals/S1 is in use by run-1"):
         registry.acquire_lease("signals/S1", "run-2", 60)
     registry.acquire_lease("signals/S2", "run-2", 60)
     assert registry.release_lease("signals/S1", "run-2") is False

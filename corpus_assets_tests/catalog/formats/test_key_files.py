@@ -152,9 +152,9 @@ def test_what_is_no_key_file_is_refused(tmp_path: Path, wrong: bytes) -> None:
 
 def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
     short = hashes(list(range(40_000)))[:-64]
-    with pytest.raises(StoreFileError, match="cut short"):
+    with pytest.raises(StoreFileError, match="is truncated"):
         opened(tmp_path, short)
-    with pytest.raises(StoreFileError, match="cut short"):
+    with pytest.raises(StoreFileError, match="is truncated"):
         opened(tmp_path, short, remote=True).places(0, MOST)
 
 

@@ -109,9 +109,9 @@ def sends(template: str, action: str) -> Callable[[Callable[..., None]], Callabl
 def enter(desk: Desk) -> None:
     """Give the token on the way to a page, which is then shown."""
     desk.open("/takedowns")
-    desk.fill("input[name=token]", "not the token")
+    desk.fill("input[name=token]", "token is wrong")
     desk.page.click("Enter", "button")
-    desk.page.shows("This is not the token.")
+    desk.page.shows("The token is wrong.")
     desk.fill("input[name=token]", TOKEN)
     desk.page.click("Enter", "button")
     desk.page.shows("Takedowns")

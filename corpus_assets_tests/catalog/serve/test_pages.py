@@ -450,7 +450,7 @@ def test_a_version_tells_when_and_at_what_cost_it_was_built(
                       .partition("corpus_assets = ")[2].partition("\n")[0])  # fmt: skip
     with serving(small_build) as browser, monkeypatch.context() as patch:
         patch.setattr(plugins, "entry_points", lambda **_: ())
-        assert "nothing installed here knows" in browser.get(f"/versions/{VERSION}/cost").text
+        assert "is not installed here" in browser.get(f"/versions/{VERSION}/cost").text
     folder = tmp_path / "told-1.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: told\nVersion: 1\n")

@@ -79,7 +79,7 @@ def test_a_request_that_takes_very_much_is_filed_when_it_is_confirmed(
 ) -> None:
     with pytest.raises(TakedownTooWide, match=r"hosts \(site\d.example \d+, .*many owners"):
         ask(own_corpus, domain_target("example"))
-    with pytest.raises(TakedownTooWide, match="covers 0 documents: sites of many owners"):
+    with pytest.raises(TakedownTooWide, match="covers 0 documents: it has sites of many owners"):
         ask(own_corpus, domain_target("co.uk"))
     monkeypatch.setattr("catalog.takedown.match.FEW_DOCUMENTS", 3)
     with pytest.raises(TakedownTooWide, match=r"that is \d+% of what live versions hold"):
@@ -508,7 +508,7 @@ def test_no_text_is_in_what_a_request_keeps_or_says(own_corpus: Corpus) -> None:
         ({"reason": " "}, "needs a reason"),
         ({"reason": "x" * 3000}, "longer than 2000"),
         ({"reason": "x", "requester": "\0"}, "NUL"),
-        ({"reason": "x", "reference": "\ud800"}, "half a character"),
+        ({"reason": "x", "reference": "\ud800"}, "unpaired surrogate"),
     ],
 )
 def test_notes_that_no_database_can_hold_are_refused(

@@ -74,7 +74,7 @@ def test_a_prefix_covers_what_begins_so_letter_by_letter() -> None:
 @pytest.mark.parametrize(
     ("prefix", "said"),
     [
-        ("example.com/x?b=1&a=", "beyond its first query parameter"),
+        ("example.com/x?b=1&a=", "several query parameters"),
         ("example.com/x?utm_source=", "only names a click or a session"),
         ("example.com/a/..", "ends in dots"),
         ("", "cannot be empty"),
@@ -150,5 +150,5 @@ def test_ids_and_digests_are_given_whole() -> None:
 def test_an_address_too_long_for_an_index_is_refused() -> None:
     with pytest.raises(TakedownRefused, match="longer than 2000"):
         url_target("http://example.com/" + "a" * 3000)
-    with pytest.raises(TakedownRefused, match="half a character"):
+    with pytest.raises(TakedownRefused, match="unpaired surrogate"):
         url_target("http://example.com/\ud800")

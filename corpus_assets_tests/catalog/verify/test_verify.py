@@ -205,7 +205,7 @@ def test_row_counts_and_totals_are_compared_with_the_registry(own_corpus: Corpus
     assert "tokens, the version records" in sentences
     assert "rows, " in sentences
     assert "describes shard" in sentences
-    assert "not registered alike" in sentences
+    assert "registered differently" in sentences
 
 
 @pytest.fixture
@@ -267,8 +267,8 @@ def test_an_index_that_does_not_fit_is_found(own_corpus: Corpus, shard: ShardRow
 
     lengths, pointers, bounds = HEAD.size, HEAD.size + 4 * n, HEAD.size + 12 * n
     for idx, said in (
-        (changed(lengths, 1, 4), "points elsewhere"),
-        (changed(pointers, 4, 8), "points elsewhere"),
+        (changed(lengths, 1, 4), "the index and the spans disagree"),
+        (changed(pointers, 4, 8), "the index and the spans disagree"),
         (changed(bounds, 1, 8), "do not divide"),
         (changed(bounds + 8 * (m - 1), n - 1, 8), "do not divide"),
         (changed(bounds + 8, int(index.documents[1]) + 1, 8), "where documents begin"),

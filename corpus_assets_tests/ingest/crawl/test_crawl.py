@@ -99,7 +99,7 @@ def test_a_changed_file_is_refused_and_the_finished_parts_are_kept(
     finally:
         server.etags.clear()
     error = capsys.readouterr().err
-    assert "was changed since it was pinned" in error
+    assert "has changed since it was pinned" in error
     assert victim in error
     assert len(list(place.home.glob("store/artifacts/documents/*/result.json"))) >= 4
 
@@ -192,7 +192,7 @@ def test_adding_a_crawl_that_is_not_there_says_so_and_leaves_nothing(
 ) -> None:
     place = Place(tmp_path, server.base)
     assert place.run("snapshots", "add", "CC-MAIN-1999-01") == 1
-    assert "is not there" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
     assert place.run("snapshots", "add", "../../etc") == 1
     assert "'../../etc' is not a valid name for a snapshot" in capsys.readouterr().err
     assert not list(place.home.glob("store/snapshots/**/*.json"))
@@ -251,9 +251,9 @@ def test_a_list_of_several_gzip_members_is_read_to_its_end() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data: data[:-3], "is cut short; run the same command again"),
-        (lambda data: data + data[: len(data) // 2], "is cut short"),
-        (lambda data: data + b"garbage", "has bytes behind its end"),
+        (lambda data: data[:-3], "is truncated; run the same command again"),
+        (lambda data: data + data[: len(data) // 2], "is truncated"),
+        (lambda data: data + b"garbage", "has trailing bytes"),
         (lambda data: data[:-8] + b"\0" + data[-7:], "is damaged"),
         (lambda data: data[:12] + b"\xff\xff\xff" + data[15:], "is damaged"),
         (lambda data: b"<html>no</html>", "is not gzip; check `crawl.base`"),
@@ -271,7 +271,7 @@ def test_a_list_that_is_not_whole_is_refused(
 def test_a_list_that_inflates_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("corpus_assets.ingest.crawl.layout.MAX_INFLATED_BYTES", 1000)
     data = gzip.compress(b"crawl-data/C/a\n" * 50) * 2
-    with pytest.raises(SourceError, match="absurdly long"):
+    with pytest.raises(SourceError, match="far too long"):
         parse_paths(data, "warc.paths.gz", "crawl-data/C/")
 
 

@@ -179,7 +179,7 @@ def test_an_index_of_another_crawl_is_refused() -> None:
     with pytest.raises(SourceError, match="has no row of this file"):
         index_rows(parts, [NAME, "crawl-data/C/segments/1/warc/b.warc.gz"])  # type: ignore[arg-type]
     rows = index_rows([(n, io.BytesIO(p)) for n, p in index_of({NAME: data}).items()], [NAME])[NAME]  # type: ignore[list-item]
-    with pytest.raises(SourceError, match="none of the places"):
+    with pytest.raises(SourceError, match="no record is at the offsets"):
         list(
             read_indexed(io.BytesIO(bytes(9999)), NAME, 9999, rows, IndexSettings(), GateSettings())
         )

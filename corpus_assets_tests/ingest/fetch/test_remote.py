@@ -160,7 +160,7 @@ def test_a_trickling_server_cannot_stretch_the_budget_for_ever(server: CrawlServ
 
 
 def test_a_missing_file_is_not_asked_for_twice(server: CrawlServer) -> None:
-    with pytest.raises(SourceError, match="is not there"):
+    with pytest.raises(SourceError, match="does not exist"):
         fetcher(server).stat(f"{server.base}absent.bin")
     assert server.requests() == 1
 

@@ -225,9 +225,9 @@ def test_a_block_that_is_no_http_is_bad_http() -> None:
 
 def test_an_empty_file_has_no_records_and_a_file_of_something_else_is_an_error() -> None:
     assert read(b"") == []
-    with pytest.raises(SourceError, match="holds no WARC record"):
+    with pytest.raises(SourceError, match="has no WARC record"):
         read(b"<html>a saved page, not an archive</html>" * 100)
-    with pytest.raises(SourceError, match="holds no WARC record"):
+    with pytest.raises(SourceError, match="has no WARC record"):
         read(member(b"compressed, but no archive")[3:])
 
 

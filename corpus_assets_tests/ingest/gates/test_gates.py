@@ -142,7 +142,7 @@ def test_lists_find_words_inside_others_whole_or_several(address: str, blocked: 
 
 
 @pytest.mark.parametrize(
-    ("word", "advice"), [("free-porn", "holds a character that is ignored"), ("a b", "several")]
+    ("word", "advice"), [("free-porn", "contains an ignored character"), ("a b", "several")]
 )
 def test_a_listed_word_that_no_address_could_hold_is_an_error(word: str, advice: str) -> None:
     with pytest.raises(ValueError, match=advice):

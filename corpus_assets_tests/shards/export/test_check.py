@@ -104,7 +104,7 @@ def test_without_any_lineage_the_samples_of_the_changed_shard_are_named(
     assert not answer.samples_are_exact
     assert answer.samples == same_shard
     assert len(answer.changed_shards) == 1
-    assert any("may hold removed documents" in line for line in answer.lines)
+    assert any("may contain removed documents" in line for line in answer.lines)
 
 
 def test_an_export_that_left_the_document_out_needs_nothing(tmp_path: Path, scene: Scene) -> None:

@@ -108,7 +108,7 @@ def test_a_revoked_version_is_not_exported(
     publish(place, registry, made)
     publish(place, registry, replace(made, version="v1.td1"), revokes=("v1",))
     assert run(tmp_path / "h", "v1", "--format", "mds", "--out", str(tmp_path / "out")) == 1
-    assert "export v1.td1 in its place" in capsys.readouterr().err
+    assert "export v1.td1 instead" in capsys.readouterr().err
 
 
 def test_a_damaged_tokenizer_or_manifest_is_not_exported(

@@ -43,7 +43,7 @@ def _tell_of_compiling() -> None:
     if folder is None:
         sys.stderr.write(
             "pageblocks: compiling, a minute at each start: no folder for a cache can be "
-            "written; name one by NUMBA_CACHE_DIR\n"
+            "written; set NUMBA_CACHE_DIR to one\n"
         )
     elif not any(folder.rglob("*.nbi")):
         sys.stderr.write("pageblocks: compiling, once: about a minute of CPU time\n")

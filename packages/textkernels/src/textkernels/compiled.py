@@ -7,7 +7,7 @@ kernels of its package and of this one, Python, and the libraries that compile t
 tables are made from (numba's own index tells processors apart). Any edit or update starts an empty
 folder.
 
-A package says in `kernels.toml`, beside its `__init__.py`, where its kernels lie (`files`) and what
+A package says in `kernels.toml`, next to its `__init__.py`, where its kernels lie (`files`) and what
 their tables are made from (`libraries`). They call their own and those of this package: a kernel of
 a third package is no part of the digest.
 
