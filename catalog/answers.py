@@ -1,6 +1,6 @@
 """What a command answers: a frozen dataclass, from which JSON, text and exit code derive.
 
-JSON has every field, in order, and the properties marked with `told`. Text shows single values as
+JSON has every field, in order, and the properties marked with `in_json`. Text shows single values as
 aligned lines and lists of dataclasses as tables; `Annotated[int, Shown("tokens before")]` says how
 a field is shown where its name does not. What has no value is left out. An answer that is a
 sentence has `__str__`. What else an answer may have:
@@ -41,9 +41,9 @@ class Shown:
 JSON_ONLY = Shown(in_text=False)
 
 
-def told(function: Property) -> Property:
+def in_json(function: Property) -> Property:
     """Mark a property's function: JSON has the property too."""
-    function.is_told = True  # type: ignore[attr-defined]
+    function.is_in_json = True  # type: ignore[attr-defined]
     return function
 
 
@@ -89,10 +89,10 @@ class Part:
 @cache
 def parts_of(kind: type) -> tuple[Part, ...]:
     """Return the fields of a dataclass, and those of its properties that JSON has."""
-    told_ones = [name for name, each in _properties(kind) if getattr(each, "is_told", False)]
+    in_json_too = [name for name, each in _properties(kind) if getattr(each, "is_in_json", False)]
     return (
         *(_part(field.name, field.type, True) for field in fields(kind)),
-        *(property_of(kind, name) for name in told_ones),
+        *(property_of(kind, name) for name in in_json_too),
     )
 
 

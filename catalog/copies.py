@@ -2,7 +2,7 @@
 
     export      a folder of `corpus export`, finished or stopped: its owner's, named by takedowns
     pack        runs of an evidence plan with all that they train on
-    page        a page of `corpus canary`
+    page        a page of `corpus sample-page`
     record      an original record that `catalog raw --out` wrote
     signatures  a file of `corpus export-signatures`
     weights     of models that were trained on a version, in the store

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
         History,
         cluster_story,
         document_history,
-        fate,
         find_host,
         find_ids,
         find_text,
         find_url,
+        outcome_of,
         resolve_doc_id,
     )
     from catalog.ask.exposure import Exposure, training_exposure
@@ -73,7 +73,6 @@ __all__ = [
     "diff_settings",
     "diff_versions",
     "document_history",
-    "fate",
     "fetch_original",
     "find_host",
     "find_ids",
@@ -82,6 +81,7 @@ __all__ = [
     "list_judgements",
     "new_judgement",
     "next_sample",
+    "outcome_of",
     "refuse_suppressed",
     "resolve_doc_id",
     "resolve_version",

@@ -195,7 +195,7 @@ def _measured(final: Row) -> Row:
     return plain | scrubbed | counts | {"part": final["part"]}
 
 
-def fate(decision: Row | None) -> str:
+def outcome_of(decision: Row | None) -> str:
     """Return a decision in words."""
     if decision is None:
         return "no decision recorded"
@@ -342,7 +342,7 @@ def _report(lineage: Lineage, total: int, records: list[Row]) -> FoundRecords:
                 **{name: row[name] for name in SHOWN if name != "doc_id"},
                 doc_id=row["doc_id"].hex(),
                 kept=kept,
-                fate=fate(decision),
+                fate=outcome_of(decision),
                 shards=sorted({span["shard"] for span in spans}),
                 samples=sorted({span["sample"] for span in spans}),
             )
@@ -458,7 +458,7 @@ def _described(lineage: Lineage, member: Member, policy: str) -> ComparedMember:
         fetched_at=record.get("fetched_at"),
         n_chars=known.get("n_chars"),
         compared=known.get(POLICIES.get(policy, "")),
-        fate=fate(own[0] if own else None),
+        fate=outcome_of(own[0] if own else None),
     )
 
 

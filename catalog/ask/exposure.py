@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from catalog.answers import Shown
-from catalog.ask.documents import fate, resolve_doc_id
+from catalog.ask.documents import outcome_of, resolve_doc_id
 from catalog.errors import StoreFileError, UnknownName
 from catalog.figures import counted
 from catalog.lineage import Lineage, places_of, spans_of
@@ -164,4 +164,4 @@ def _absence(lineage: Lineage, doc_id: bytes) -> str:
             f"version {lineage.version.name} has no document {doc_id.hex()}: it was never "
             "ingested for this version (try another --version)"
         )
-    return f"The document is in no shard of this version: {fate(decisions[0])}."
+    return f"The document is in no shard of this version: {outcome_of(decisions[0])}."

@@ -73,13 +73,13 @@ def progress_line(what: str) -> Iterator[Callable[[str], None]]:
         with Console(stderr=True).status(what) as status:
             yield lambda done: status.update(f"{what} {done}")
         return
-    told = time.monotonic()
+    shown_at = time.monotonic()
 
     def tell(done: str) -> None:
-        nonlocal told
-        if time.monotonic() - told >= PROGRESS_EVERY_S:
+        nonlocal shown_at
+        if time.monotonic() - shown_at >= PROGRESS_EVERY_S:
             click.echo(f"{what} {done}", err=True)
-            told = time.monotonic()
+            shown_at = time.monotonic()
 
     yield tell
 

@@ -26,7 +26,7 @@ def write_record(answer: "FetchedRecord") -> None:
 
 def show_history(answer: "History") -> None:
     """`catalog lineage`"""
-    from catalog.ask import fate
+    from catalog.ask import outcome_of
 
     print_fields([("document", answer.doc_id), ("version", answer.version)])
     for record in answer.records:
@@ -39,7 +39,7 @@ def show_history(answer: "History") -> None:
                 ("fetched", record["fetched_at"]),
                 ("licence", record["licence"]),
                 ("training preference", _preference(record)),
-                ("outcome", fate(record["decision"])),
+                ("outcome", outcome_of(record["decision"])),
                 ("failed rules", (record["decision"] or {}).get("failed_rules") or None),
             ]
         )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from catalog.answers import Shown, told
+from catalog.answers import Shown, in_json
 
 SUPPRESSION_KINDS = ("url_key", "url_prefix", "host", "doc_id", "text_id", "near_text")
 VERSION_STATES = ("live", "revoked")
@@ -146,7 +146,7 @@ class VersionRow:
     release_reason: str | None = None
 
     @property
-    @told
+    @in_json
     def state(self) -> Annotated[str, Shown("status")]:
         """What it is good for: `candidate`, `released`, or `revoked`. `status` tells only whether
         takedowns still have to reach it."""
@@ -178,7 +178,7 @@ class ShardRow:
     labels: str | None = None  # of its group: `language=de/topic=math`; null where it has none
 
     @property
-    @told
+    @in_json
     def full_name(self) -> Annotated[str, Shown("shard", key="name")]:
         """GROUP/shard_00000, unique inside a version."""
         return f"{self.group_id}/{self.shard}"
@@ -355,7 +355,7 @@ class GateRow:
         return self.detail.get("message")
 
     @property
-    @told
+    @in_json
     def outcome(self) -> str:
         """`closed`, `passed`, or `not measured` where it stays open without a measurement."""
         if not self.passed:

@@ -1,4 +1,4 @@
-"""Look into a version: `corpus signals show`, `whatif`, `canary` and `contamination`."""
+"""Look into a version: `corpus signals show`, `whatif`, `sample-page` and `contamination`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -229,14 +229,16 @@ def whatif(
 
 
 @dataclass(frozen=True)
-class CanaryPage:
+class WrittenSamplePage:
     """A page of sample documents; it holds text."""
 
     version: str
     page: str
 
     def __str__(self) -> str:
-        return f"canary of {self.version}: {self.page} (contains text: delete it after reading)"
+        return (
+            f"sample page of {self.version}: {self.page} (contains text: delete it after reading)"
+        )
 
 
 @click.command()
@@ -252,19 +254,19 @@ class CanaryPage:
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="Output file.")
 @HOME_OPTION
 @answers
-def canary(
+def sample_page(
     version: str, per_reason: int, chars: int, out: Path | None, home: str | None
-) -> CanaryPage:
+) -> WrittenSamplePage:
     """Write a page of sample documents to read.
 
     Shows some kept documents and some dropped for each reason. The page contains text and is not
     part of the version: delete it after reading.
     """
-    from corpus_assets.inspect import write_canary
+    from corpus_assets.inspect import write_sample_page
 
-    target = out or Path(f"{version}-canary.html")
-    write_canary(Home.resolve(home), version, per_reason, chars, target)
-    return CanaryPage(version, str(target))
+    target = out or Path(f"{version}-sample.html")
+    write_sample_page(Home.resolve(home), version, per_reason, chars, target)
+    return WrittenSamplePage(version, str(target))
 
 
 def show_contamination(answer: "Contamination") -> None:

@@ -24,7 +24,7 @@ from corpus_assets.cli.export import (
     export_signatures_command,
 )
 from corpus_assets.cli.extraction import extraction
-from corpus_assets.cli.inspect import canary, contamination, signals, whatif
+from corpus_assets.cli.inspect import contamination, sample_page, signals, whatif
 from corpus_assets.cli.mix import mix, plan_tokens
 from corpus_assets.cli.models import models
 from corpus_assets.cli.options import HOME_OPTION, engine_options, overrides_of, recipe_options
@@ -70,7 +70,7 @@ cli.add_command(snapshots)
 signals.add_command(import_signals)
 cli.add_command(signals)
 cli.add_command(whatif)
-cli.add_command(canary)
+cli.add_command(sample_page)
 cli.add_command(contamination)
 cli.add_command(tokenizer)
 cli.add_command(models)

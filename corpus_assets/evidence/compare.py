@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from catalog.answers import Shown, told
+from catalog.answers import Shown, in_json
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -184,7 +184,7 @@ class Comparison:
         return self.main[-1]
 
     @property
-    @told
+    @in_json
     def words(self) -> str:
         """The verdict as it is shown."""
         if self.verdict != NOT_DECIDED or not self.more_seeds:

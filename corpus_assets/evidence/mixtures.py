@@ -18,7 +18,7 @@ import pyarrow as pa
 import yaml
 from scipy.optimize import least_squares
 
-from catalog.answers import told
+from catalog.answers import in_json
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.evidence.compare import Floats
 from corpus_assets.evidence.gate import Results
@@ -41,13 +41,13 @@ class Proposal:
     limits: Mapping[str, float]
 
     @property
-    @told
+    @in_json
     def gain(self) -> float:
         """The expected change of the loss in percent of that of proportional weights."""
         return 100 * (self.loss / self.proportional_loss - 1)
 
     @property
-    @told
+    @in_json
     def recipe(self) -> str:
         """The `mixture` section of a recipe with these weights."""
         domains = {group: round(weight, 4) for group, weight in self.weights.items()}

@@ -1,4 +1,4 @@
-"""Questions about homes and versions: what-if, signals of a document, canary pages, mixes, cost."""
+"""Questions about homes and versions: what-if, signals of a document, sample pages, mixes, cost."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,6 @@ from catalog.doors import lazy_exports
 if TYPE_CHECKING:
     from corpus_assets.inspect.benchmark_hits import Contamination, contamination_of, judged_text
     from corpus_assets.inspect.build_plan import PlannedAsset, planned_assets
-    from corpus_assets.inspect.canary_page import write_canary
     from corpus_assets.inspect.cost import (
         Crawls,
         Estimate,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from corpus_assets.inspect.mix import MixAnswer, MixComparison, compare_mixes, mix_answer
     from corpus_assets.inspect.mix_plot import write_plot
     from corpus_assets.inspect.review import judgements_section
+    from corpus_assets.inspect.sample_page_html import write_sample_page
     from corpus_assets.inspect.snapshots import (
         AddedCrawl,
         Book,
@@ -98,6 +98,6 @@ __all__ = [
     "unskip_files",
     "version_cost",
     "what_if",
-    "write_canary",
     "write_plot",
+    "write_sample_page",
 ]

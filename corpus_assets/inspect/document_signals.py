@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from catalog.answers import Shown
-from catalog.ask import fate, resolve_doc_id
+from catalog.ask import outcome_of, resolve_doc_id
 from catalog.errors import UnknownName
 from catalog.formats.store import FileStore as CatalogStore
 from catalog.lineage import Lineage, Row, records_of
@@ -124,7 +124,7 @@ def _signals_of(
         domain=part.domain,
         language=language,
         suppressed=page.suppressed,
-        fate=fate(decision),
+        fate=outcome_of(decision),
         failed_rules=(decision or {}).get("failed_rules") or [],
         signals=_values(columns, own, part, language),
         tiers=[] if part.tier else _tiers(columns.ruling, part.domain, language),

@@ -11,7 +11,7 @@ the corpus wrote, each value counts by itself: thousands of its documents togeth
 passages of any text, in quotations and forms of words, and none of them is a copy.
 
 Copies are known by what they say of themselves, and by the register (`catalog.copies`), however
-little of a text they have: a canary page marks the documents it shows, exports and packs name their
+little of a text they have: a sample page marks the documents it shows, exports and packs name their
 version and their documents.
 
 What cannot be opened or decoded to its end, or is in no format that is known, is named, not passed
@@ -49,7 +49,9 @@ from corpus_assets.takedown.places import DELETE, Places, StoredValue, stored_va
 from corpus_assets.versions import GRAM_WORDS, DigestIndex
 
 TELL_S = 30.0
-SHOWN_DOCUMENT = re.compile(rb'<article id="([0-9a-f]{32})"')  # as `inspect.canary_page` marks them
+SHOWN_DOCUMENT = re.compile(
+    rb'<article id="([0-9a-f]{32})"'
+)  # as `inspect.sample_page_html` marks them
 TAGS = re.compile(r"<[^>]{0,2000}>")
 ESCAPES = re.compile(r"\\(u[0-9a-fA-F]{4}|[nrtbf\"/\\])")
 PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " ", '"': '"', "/": "/", "\\": "\\"}

@@ -1,4 +1,4 @@
-"""`corpus signals show` and `corpus canary` on the small corpus."""
+"""`corpus signals show` and `corpus sample-page` on the small corpus."""
 
 import json
 import re
@@ -118,8 +118,8 @@ def test_an_unknown_document_is_named(small_build: Place, capsys: Captured) -> N
     assert "has no document" in message
 
 
-def canary(place: Place, target: Path, *more: str) -> str:
-    command = ["canary", VERSION, "--home", str(place.home), "--out", str(target), *more]
+def sample_page(place: Place, target: Path, *more: str) -> str:
+    command = ["sample-page", VERSION, "--home", str(place.home), "--out", str(target), *more]
     assert main(command) == 0
     return target.read_text(encoding="utf-8")
 
@@ -127,7 +127,7 @@ def canary(place: Place, target: Path, *more: str) -> str:
 def test_the_canary_shows_every_fate_with_the_values_behind_it(
     small_build: Place, tmp_path: Path
 ) -> None:
-    page = canary(small_build, tmp_path / "c.html", "--per-reason", "2")
+    page = sample_page(small_build, tmp_path / "c.html", "--per-reason", "2")
     headings = re.findall(r'<h2 id="g\d+">([^<]*?) <span class="soft">(\d+) of (\d+)', page)
     fates = {name: (int(shown), int(total)) for name, shown, total in headings}
     rows = table_of(small_build, "decisions").to_pylist()
@@ -146,8 +146,8 @@ def test_the_canary_shows_every_fate_with_the_values_behind_it(
 def test_the_canary_is_the_same_page_each_time_and_text_is_cut(
     small_build: Place, tmp_path: Path
 ) -> None:
-    first = canary(small_build, tmp_path / "a.html", "--chars", "50")
-    assert canary(small_build, tmp_path / "b.html", "--chars", "50") == first
+    first = sample_page(small_build, tmp_path / "a.html", "--chars", "50")
+    assert sample_page(small_build, tmp_path / "b.html", "--chars", "50") == first
     title = "Der Leuchtturm\n"  # the text begins with it
     assert title + GERMAN[: 50 - len(title)] in first
     assert title + GERMAN[: 51 - len(title)] not in first
@@ -156,7 +156,7 @@ def test_the_canary_is_the_same_page_each_time_and_text_is_cut(
 def test_a_kept_document_is_shown_as_it_goes_to_the_shards(
     small_build: Place, tmp_path: Path
 ) -> None:
-    page = canary(small_build, tmp_path / "c.html", "--per-reason", "100", "--chars", "100000")
+    page = sample_page(small_build, tmp_path / "c.html", "--per-reason", "100", "--chars", "100000")
     assert "people.example.com" in page
     assert EMAIL not in page
 
@@ -165,10 +165,10 @@ def test_nothing_of_the_canary_is_stored_and_a_suppressed_page_is_left_out(
     place: Place, tmp_path: Path
 ) -> None:
     before = sorted(path for path in place.store.rglob("*") if path.is_file())
-    assert "Leuchtturm" in canary(place, tmp_path / "a.html")
+    assert "Leuchtturm" in sample_page(place, tmp_path / "a.html")
     assert sorted(path for path in place.store.rglob("*") if path.is_file()) == before
     forget(place, GERMAN_PAGE)
-    page = canary(place, tmp_path / "b.html")
+    page = sample_page(place, tmp_path / "b.html")
     assert "Leuchtturm" not in page
     assert "de.example.com" not in page
     assert "Nothing that may be shown" in page
@@ -176,6 +176,6 @@ def test_nothing_of_the_canary_is_stored_and_a_suppressed_page_is_left_out(
 
 def test_a_revoked_version_is_refused(place: Place, capsys: Captured, tmp_path: Path) -> None:
     revoke(registry_of(place), VERSION)
-    command = ("canary", VERSION, "--home", str(place.home), "--out", str(tmp_path / "c.html"))
+    command = ("sample-page", VERSION, "--home", str(place.home), "--out", str(tmp_path / "c.html"))
     assert f"version {VERSION} is revoked" in said(capsys, *command, code=1)
     assert not (tmp_path / "c.html").exists()

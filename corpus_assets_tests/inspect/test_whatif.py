@@ -218,7 +218,7 @@ def test_a_document_that_somebody_asked_to_remove_is_not_shown(
     hidden = [one for one in shown["would_stay"] if one["suppressed"]]
     assert [(one["url"], one["text"]) for one in hidden] == [(None, None)]
     assert "Leuchtturm" not in json.dumps(shown, ensure_ascii=False)
-    path = Path(place.folder / "canary.html")
-    assert main(["canary", VERSION, "--home", str(place.home), "--out", str(path)]) == 0
+    path = Path(place.folder / "sample_page.html")
+    assert main(["sample-page", VERSION, "--home", str(place.home), "--out", str(path)]) == 0
     assert "Leuchtturm" not in path.read_text()
     assert "de.example.com" not in path.read_text()

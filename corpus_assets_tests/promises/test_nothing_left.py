@@ -37,7 +37,7 @@ from corpus_assets_tests.small_corpus import (
 
 HOST = "gone.example"
 FOREIGN = "notes/from-a-colleague.txt"
-PAGE = "pages/canary.html"
+PAGE = "pages/sample.html"
 
 
 def _said(name: str, text: str) -> str:
@@ -112,7 +112,9 @@ def _make_copies(home: Home) -> set[str]:
         _corpus(home, "export", "small-1", "--format", layout, "--out", exports / layout)
     traced = ("--format", "mds", "--lineage", "--out", exports / "traced")
     _corpus(home, "export", "small-1", *traced)
-    _corpus(home, "canary", "small-1", "--per-reason", 50, "--chars", 40, "--out", home.root / PAGE)
+    _corpus(
+        home, "sample-page", "small-1", "--per-reason", 50, "--chars", 40, "--out", home.root / PAGE
+    )
     stopped = exports / "stopped.partial"
     shutil.copytree(exports / "mds", stopped)
     (stopped / ".parts").mkdir()
@@ -196,7 +198,7 @@ def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
     assert registry.takedown(1).status == "pending"
     run_pending(home)
     assert registry.takedown(1).status == "done"
-    for command in (["export", "small-1.td1", "--format", "mds"], ["canary", "small-1.td1"]):
+    for command in (["export", "small-1.td1", "--format", "mds"], ["sample-page", "small-1.td1"]):
         _corpus(home, *command, "--out", home.root / f"{command[0]}-of-what-is-left")
     assert verify_takedown(registry, store, 1, home=home.root).whole
 

@@ -184,7 +184,7 @@ def test_a_run_killed_before_the_store_had_its_entry_is_completed_by_the_next_co
 
 REFUSING = {
     ("corpus", "build"): ["{recipe}", "--version", "x"],
-    ("corpus", "canary"): ["small-1.td1", "--out", "{out}/page.html"],
+    ("corpus", "sample-page"): ["small-1.td1", "--out", "{out}/page.html"],
     ("corpus", "check-export"): ["{export}"],
     ("corpus", "cost"): ["small-1.td1"],
     ("corpus", "estimate"): ["{recipe}"],

@@ -113,11 +113,11 @@ def test_copies_of_the_home_go_with_a_takedown_and_those_elsewhere_keep_it_open(
     assert found is not None
     assert found.doc_ids is not None
     assert doc_id in found.doc_ids
-    canary = ("canary", "small-1", "--per-reason", 50, "--out")
-    bench.corpus(*canary, bench.root / "pages" / "look.html")
+    page = ("sample-page", "small-1", "--per-reason", 50, "--out")
+    bench.corpus(*page, bench.root / "pages" / "look.html")
     assert bench.ask("raw", doc_id, "-o", bench.root / "raw.warc") == 0
     bench.pack(bench.folder / "pack")
-    bench.corpus(*canary, bench.folder / "look.html")
+    bench.corpus(*page, bench.folder / "look.html")
     bench.export(bench.folder / "flat")
     bench.export(bench.root / "exports" / "flat")
     capsys.readouterr()
@@ -354,7 +354,7 @@ def test_a_copy_whose_version_is_revoked_while_it_is_written_is_deleted_again(
 
 
 def test_places_in_the_home_move_with_it(bench: Bench, tmp_path: Path) -> None:
-    bench.corpus("canary", "small-1", "--out", bench.root / "page.html")
+    bench.corpus("sample-page", "small-1", "--out", bench.root / "page.html")
     bench.root.rename(tmp_path / "moved")
     (row,) = Registry(f"sqlite:///{tmp_path / 'moved' / 'catalog.db'}").copies()
     assert (row.place, row.machine) == ("page.html", "")

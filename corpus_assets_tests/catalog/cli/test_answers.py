@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from catalog.answers import JSON_ONLY, Count, Named, Rows, Shown, told
+from catalog.answers import JSON_ONLY, Count, Named, Rows, Shown, in_json
 from catalog.cli.answering import answers
 
 
@@ -22,7 +22,7 @@ class Shard:
     note: str | None = None
 
     @property
-    @told
+    @in_json
     def is_large(self) -> bool:
         return self.tokens > 1000
 

@@ -1,4 +1,4 @@
-"""The canary as one HTML page that needs nothing else. It holds text."""
+"""The sample page as one HTML file that needs nothing else. It holds text."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,16 +8,18 @@ from catalog.copies import writing
 from catalog.pages import render
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
-from corpus_assets.inspect.canary import Group, Specimen, draw_canary
+from corpus_assets.inspect.sample_page import SampledOutcome, Specimen, draw_sample_page
 from corpus_assets.inspect.version_columns import open_version
 
-TEMPLATE = Path(__file__).parent / "templates" / "canary.html"
+TEMPLATE = Path(__file__).parent / "templates" / "sample_page.html"
 
 
-def write_canary(home: Home, version: str, per_reason: int, max_chars: int, target: Path) -> None:
+def write_sample_page(
+    home: Home, version: str, per_reason: int, max_chars: int, target: Path
+) -> None:
     """Draw a page of sample documents and write it, registered as a copy of those it shows."""
     registry, columns = open_version(home, version)
-    groups = list(draw_canary(columns, per_reason))
+    groups = list(draw_sample_page(columns, per_reason))
     page = _rendered(version, groups, max_chars)
     shown = {registry.version(version).name: {one.doc_id for _, some in groups for one in some}}
     try:
@@ -27,7 +29,9 @@ def write_canary(home: Home, version: str, per_reason: int, max_chars: int, targ
         raise CorpusError(f"cannot write {target}: {error}") from error
 
 
-def _rendered(version: str, groups: Iterable[tuple[Group, list[Specimen]]], max_chars: int) -> str:
+def _rendered(
+    version: str, groups: Iterable[tuple[SampledOutcome, list[Specimen]]], max_chars: int
+) -> str:
     """Render every group with its specimens; a group with nothing to show says so."""
     shown: list[dict[str, Any]] = []
     stages: dict[str, list[dict[str, Any]]] = {}

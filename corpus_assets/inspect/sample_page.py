@@ -50,7 +50,7 @@ class Specimen:
 
 
 @dataclass
-class Group:
+class SampledOutcome:
     """Documents with the same outcome: kept in a domain and tier, or dropped for a reason."""
 
     stage: str  # "kept" or the stage that dropped them
@@ -59,7 +59,9 @@ class Group:
     drawn: list[Drawn] = field(default_factory=list)
 
 
-def draw_canary(columns: VersionColumns, per_reason: int) -> Iterator[tuple[Group, list[Specimen]]]:
+def draw_sample_page(
+    columns: VersionColumns, per_reason: int
+) -> Iterator[tuple[SampledOutcome, list[Specimen]]]:
     """Yield groups in the order of the graph, kept ones first, each with its specimens."""
     rules = [rule.name for rule in columns.ruling.settings.rules]
     for group in _groups(columns, per_reason, rules):
@@ -76,8 +78,8 @@ def draw_canary(columns: VersionColumns, per_reason: int) -> Iterator[tuple[Grou
 STAGES = ("kept", *DROPPING_STAGES)
 
 
-def _groups(columns: VersionColumns, per_reason: int, rules: list[str]) -> list[Group]:
-    groups: dict[tuple[str, str], Group] = {}
+def _groups(columns: VersionColumns, per_reason: int, rules: list[str]) -> list[SampledOutcome]:
+    groups: dict[tuple[str, str], SampledOutcome] = {}
     for part in columns.parts:
         table = columns.read(part.decisions, DECIDED)
         order = draw_order(id_keys(table["doc_id"]), columns.recipe.seed)
@@ -92,7 +94,7 @@ def _groups(columns: VersionColumns, per_reason: int, rules: list[str]) -> list[
             if reason == SUPPRESSED:
                 continue
             rows = np.flatnonzero(codes == code)
-            group = groups.setdefault((stage, reason), Group(stage, reason))
+            group = groups.setdefault((stage, reason), SampledOutcome(stage, reason))
             group.total += rows.size
             best = rows[np.argsort(order[rows], kind="stable")[: SPARE * per_reason]]
             decisions = table.take(pa.array(best)).to_pylist()
