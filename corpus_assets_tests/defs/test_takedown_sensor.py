@@ -129,7 +129,7 @@ def test_requests_are_gathered_for_the_window_or_until_the_batch_is_full(
     _file(daemon.registry, "com,a)/")
     assert "1 takedowns are pending; a run starts in" in daemon.tick(hour)
     _file(daemon.registry, "com,b)/")
-    assert "2 takedowns wait" in daemon.tick(hour, soon(50))
+    assert "2 takedowns are pending" in daemon.tick(hour, soon(50))
     assert daemon.tick(hour, soon(61), launch=False, keep_cursor=False)
     _file(daemon.registry, "com,c)/")
     assert daemon.tick(hour).startswith("takedown/")

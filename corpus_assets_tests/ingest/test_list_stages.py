@@ -161,7 +161,7 @@ def test_a_category_without_lists_and_robots_without_files_are_errors(place: Pat
         build(place, recipe)
     recipe = copy.deepcopy(RECIPE)
     del recipe["sources"][0]["site_files"]
-    with pytest.raises(RecipeError, match="web-1 has no robots.txt to look at"):
+    with pytest.raises(RecipeError, match="web-1 has no robots.txt"):
         parse_recipe(recipe, "r.yaml")
     recipe = copy.deepcopy(RECIPE)
     recipe["sources"][0]["site_files"]["web-9"] = "x"

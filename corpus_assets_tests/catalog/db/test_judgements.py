@@ -58,7 +58,7 @@ def test_the_gate_waits_for_people_and_follows_them(registry: Registry) -> None:
     assert (gate.passed, gate.threshold, gate.value) == (True, 0.2, 0.0)
     for i in range(3):
         registry.judge(judged(i, agrees=False))
-    with pytest.raises(NotReleased, match="people disagree with selection/few_words 3 of 4"):
+    with pytest.raises(NotReleased, match="reviewers disagree with selection/few_words 3 of 4"):
         registry.release_version("v1", "ann", "done")
     for i in range(3):
         registry.judge(judged(i))

@@ -133,7 +133,7 @@ def test_recording_artifacts_twice_changes_nothing(registry: Registry) -> None:
 
 def test_one_fingerprint_with_two_contents_is_reported_with_both(registry: Registry) -> None:
     registry.record_artifacts([artifact(1)])
-    with pytest.raises(ContentDrift, match=r"fingerprint-1.*content-1 was recorded, other comes"):
+    with pytest.raises(ContentDrift, match=r"fingerprint-1.*content-1 was recorded, other now"):
         registry.record_artifacts([artifact(2), artifact(1, "other")])
     assert len(registry.artifacts()) == 1, "the whole call is undone"
     with pytest.raises(ContentDrift):

@@ -133,7 +133,7 @@ def test_a_request_that_is_worked_on_is_neither_changed_nor_withdrawn(registry: 
     (number,) = file(registry, page(1))
     (claimed,) = registry.claim_takedowns([number], "run-1", 60)
     assert registry.file_takedowns([page(1, documents=9)]) == [(claimed, "already_there")]
-    with pytest.raises(TakedownRefused, match="being worked on by run-1"):
+    with pytest.raises(TakedownRefused, match="in use by run-1"):
         registry.withdraw_takedown(number)
 
 
