@@ -62,7 +62,7 @@ def main() -> None:
             )  # fmt: skip
             rate = rows.nbytes / 2**20 / (time.process_time() - started)
             size = sum(file["bytes"] for file in body.files) / 2**20
-            print(f"| {layout} | {len(body['files'])} | {size:.1f} | {rate:,.0f} |")
+            print(f"| {layout} | {len(body.files)} | {size:.1f} | {rate:,.0f} |")
         print("\n| reader | samples read | tokens |")
         print("|---|---|---|")
         for python in options.peer_python:

@@ -26,7 +26,7 @@ def test_the_audit_of_a_pinned_tokenizer_is_the_same_when_its_file_is_gone(place
     with open_session(str(place.recipe), home) as session:
         build(session, "pinned-1")
         before = audit_of(session.pipeline)
-    assert before["held_out"]["documents"], "text was held out to look at it with"
+    assert before.held_out.documents, "text was held out to look at it with"
     place.source("tokenizer.json").unlink()
     with reopen_session(home, "pinned-1") as session:
         assert audit_of(session.pipeline) == before
