@@ -146,7 +146,7 @@ def test_copies_of_the_home_go_with_a_takedown_and_those_elsewhere_keep_it_open(
     assert "delete it, and export small-1.td1 instead" in told.err
     row = bench.registry.takedown(1)
     assert row.status == "pending"
-    assert "4 files still contain removed documents: " in (row.error or "")
+    assert "4 files still hold removed documents: " in (row.error or "")
     assert bench.ask("takedown", "list", "--status", "failed") == 0
     assert "4 files still hold" in capsys.readouterr().out
     assert bench.ask("takedown", "show", 1, "--json") == 0
