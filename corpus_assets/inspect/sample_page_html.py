@@ -20,7 +20,7 @@ def write_sample_page(
     """Draw a page of sample documents and write it, registered as a copy of those it shows."""
     registry, columns = open_version(home, version)
     groups = list(draw_sample_page(columns, per_reason))
-    page = _rendered(version, groups, max_chars)
+    page = render_sample_page(version, groups, max_chars)
     shown = {registry.version(version).name: {one.doc_id for _, some in groups for one in some}}
     try:
         with writing(registry, home.root, target, "page", shown):
@@ -29,7 +29,7 @@ def write_sample_page(
         raise CorpusError(f"cannot write {target}: {error}") from error
 
 
-def _rendered(
+def render_sample_page(
     version: str, groups: Iterable[tuple[SampledOutcome, list[Specimen]]], max_chars: int
 ) -> str:
     """Render every group with its specimens; a group with nothing to show says so."""

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpus_assets.clean.losses import losses_message, snapshot_losses
-from corpus_assets.cli.build_view import _loss_lines
+from corpus_assets.cli.build_view import _losses
 from corpus_assets.core.store import Output, read_output
 from corpus_assets.core.task import parquet_bytes, read_table
 from corpus_assets.defs.materialize import blocking, stage_metadata
@@ -196,7 +196,11 @@ def test_the_check_warns_of_emptied_documents_and_names_the_site(corpus: Corpus)
     shown = stage_metadata(report)
     assert shown["emptied_documents"].value == 6
     assert "paper.example.org" in str(shown["largest_losses"].value)
-    assert any("too little of 6 documents" in line for line in _loss_lines(session.pipeline))
+    assert any(
+        "too little of 6 documents" in line
+        for lines in _losses(session.pipeline).values()
+        for line in lines
+    )
     dropped = [row for row in rows(session, "decisions.parquet") if row["stage"] == "clean_text"]
     assert {row["reason"] for row in dropped} == {"too_short_after_cleaning"}
     assert all("characters cut" in row["detail"] for row in dropped)
@@ -207,7 +211,7 @@ def test_the_check_is_content_with_furniture(corpus: Corpus) -> None:
     session = corpus.session([others(20)])
     _, outcome = losses(session)
     assert outcome.passed, outcome.message
-    assert not _loss_lines(session.pipeline)
+    assert not any(_losses(session.pipeline).values())
     found = snapshot_losses(session.pipeline, "s")
     assert losses_message(found, 0.01)[1].startswith("it takes more than 1% of the text of 1 sites")
 

@@ -18,7 +18,7 @@ import sys, time
 from pathlib import Path
 import corpus_assets.build as build
 
-seen, publish = Path(sys.argv[1]), build.publish
+seen, publish = Path(sys.argv[1]), build.publish_version
 
 def publish_once_seen(*arguments):
     for _ in range(1200):
@@ -27,7 +27,7 @@ def publish_once_seen(*arguments):
         time.sleep(0.1)
     raise SystemExit("nobody saw a thing of this build while it ran")
 
-build.publish = publish_once_seen
+build.publish_version = publish_once_seen
 from {module} import main
 sys.exit(main(sys.argv[2:]))
 """

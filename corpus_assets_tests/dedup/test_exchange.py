@@ -222,7 +222,7 @@ def test_batches_follow_the_version_of_signatures_since_rows_are_identified_by_t
         rows=lambda file, snapshot: [35_000] * 300,
         results=lambda stage, snapshot: [],
     )
-    exchanged = ClusterExchange("made", "clusters", files.SELECTION, lambda pipeline, name: [name])
+    exchanged = ClusterExchange("made", files.SELECTION, lambda pipeline, name: [name])
 
     def planned() -> list[str]:
         return [task.fingerprint for task in exchanged._plan_batches(pipeline, "S")]

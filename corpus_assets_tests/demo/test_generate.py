@@ -17,8 +17,8 @@ from corpus_assets.demo.library import read_library
 PROGRAM = """
 import sys
 from pathlib import Path
-from corpus_assets.demo.generate import generate
-generate(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None)
+from corpus_assets.demo.generate import generate_demo
+generate_demo(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None)
 """
 
 

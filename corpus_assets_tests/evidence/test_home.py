@@ -169,7 +169,7 @@ def test_a_plan_of_other_code_is_not_packed(
     store, registry = opened
     plan = plan_comparison(store, registry, write_settings(tmp_path, texts(4, 5)))
     other = plan.model_copy(update={"code": "0" * 64})
-    with pytest.raises(EvidenceError, match="other code .0{16}.* plan the comparison again"):
+    with pytest.raises(EvidenceError, match="different code .0{16}.* plan the comparison again"):
         pack_plan(home, store, registry, other, tmp_path / "pack", None)
     assert not (tmp_path / "pack").exists()
 

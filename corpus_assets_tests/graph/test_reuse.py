@@ -63,7 +63,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     counted(signals_stage, "compute_signals")
     counted(dedup_stage, "compute_signatures")
-    counted(contamination_tasks, "scan")
+    counted(contamination_tasks, "scan_contamination")
     counted(clean_stage, "clean_documents")
     real_encode, real_checks = Encoder.encode_batch, gates.tokenizer_checks
 
@@ -123,7 +123,12 @@ def test_only_the_promoted_document_is_cleaned_and_tokenized(
     _take_out(home, leader, "small-1", "small-1.td1")
     promoted = {row["doc_id"] for row in _decisions(home, "small-1.td1") if row["kept"]} - kept
     assert promoted
-    assert computed["compute_signals"] == computed["compute_signatures"] == computed["scan"] == 0
+    assert (
+        computed["compute_signals"]
+        == computed["compute_signatures"]
+        == computed["scan_contamination"]
+        == 0
+    )
     assert computed["clean_documents"] <= sizes[leader]
     assert computed["encode_batch"] == len(promoted)
 
@@ -145,7 +150,7 @@ def test_where_the_earlier_result_is_gone_everything_is_computed(
     with reopen_session(home, "small-1") as session:
         _build(session, "small-1.td1")
     left = sum(row["stage"] != "documents" for row in _decisions(home, "small-1.td1"))
-    assert computed["compute_signals"] == computed["scan"] == left
+    assert computed["compute_signals"] == computed["scan_contamination"] == left
 
 
 def test_a_second_takedown_after_a_collection_takes_rows_over_again(

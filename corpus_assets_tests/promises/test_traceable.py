@@ -14,7 +14,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from tokenizers import Tokenizer
 
 from catalog.ask.documents import document_history, find_text, find_url
-from catalog.ask.tokens import trace_token
+from catalog.ask.tokens import Padding, trace_token
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage
@@ -80,7 +80,7 @@ def test_random_tokens_trace_to_the_text_at_that_place(
         group, shard = draw.choice(shards)
         sample, token = draw.randrange(shard["samples"]), draw.randrange(manifest["seq_len"])
         found = trace_token(lineage, f"{group}/{shard['name']}", sample, token)
-        if found.get("padding"):
+        if isinstance(found, Padding):
             continue
         text = texts[bytes.fromhex(found.doc_id)]
         start, end = found.final_text["start"], found.final_text["end"]

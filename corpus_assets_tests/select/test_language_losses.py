@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from corpus_assets.cli.build_view import _loss_lines
+from corpus_assets.cli.build_view import _losses
 from corpus_assets.graph.checks import CheckOutcome, check_asset
 from corpus_assets.graph.run import run_asset
 from corpus_assets.select.losses import rule_losses_message, summed_losses
@@ -59,7 +59,9 @@ def test_the_check_names_rule_language_and_share_over_all_parts(corpus: Corpus) 
     assert "`few_stop_words` drops 100% of 25 documents in fr" in outcome.message
     assert "in en" not in outcome.message
     assert " de" not in outcome.message  # not wanted, so not lost
-    assert any("few_stop_words" in line for line in _loss_lines(session.pipeline))
+    assert any(
+        "few_stop_words" in line for lines in _losses(session.pipeline).values() for line in lines
+    )
 
 
 def test_a_bound_by_language_ends_the_warning(corpus: Corpus) -> None:

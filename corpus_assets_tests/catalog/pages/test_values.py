@@ -14,7 +14,7 @@ from catalog.pages import Percent, Section, put_first, put_header, render
 from catalog.pages.values import anchor, cell, share, shown, text
 from corpus_assets.inspect.review import judgements_section
 from corpus_assets.inspect.sample_page import SampledOutcome, Specimen
-from corpus_assets.inspect.sample_page_html import render_canary
+from corpus_assets.inspect.sample_page_html import render_sample_page
 from corpus_assets_tests.takedown.test_certificate_page import BODY, render_certificate
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -50,7 +50,7 @@ def test_values_are_written_as_people_read_them() -> None:
 def _canary() -> str:
     rule = ("rule", "signal", NASTY, NASTY)
     one = Specimen("ab" * 16, NASTY, NASTY, NASTY, NASTY, NASTY, (rule,), NASTY)
-    return render_canary(NASTY, [(SampledOutcome("kept", NASTY, 1), [one])], 100)
+    return render_sample_page(NASTY, [(SampledOutcome("kept", NASTY, 1), [one])], 100)
 
 
 def _review() -> str:

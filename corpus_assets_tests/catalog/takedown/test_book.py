@@ -277,7 +277,7 @@ def test_an_entry_that_was_edited_is_found(registry: Registry, store: FileStore)
     assert any("differs from" in line for line in book_problems(registry, store, Trust()))
     last = store.root / store.list("order_book")[-1]
     last.write_bytes(last.read_bytes().replace(b"finished", b"filed"))
-    with pytest.raises(OrderBookError, match="entry 7 .* is differs from the catalog's"):
+    with pytest.raises(OrderBookError, match="entry 7 .* differs from the catalog's"):
         expect_book(registry, store)
     last.write_bytes(b"{" + last.read_bytes()[1:-1] + b',"kind":"x"}')
     with pytest.raises(OrderBookError, match="is damaged .*duplicate"):
