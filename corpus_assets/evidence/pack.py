@@ -11,7 +11,7 @@ import json
 import lzma
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,8 @@ def write_pack(
     dtype = "<u2" if tokenizer.vocab_size <= 1 << 16 else "<i4"
     root = Path(run.__file__).parents[2]  # read first: what follows takes minutes
     files = {name: (root / name).read_bytes() for name in run.SOURCES}
+    packages = {folder for name in run.SOURCES for folder in PurePosixPath(name).parents[:-1]}
+    files |= {f"{package}/__init__.py": b"" for package in packages}
     files |= {"plan.json": plan.dump(), "run.py": STARTER.encode()}
     described: dict[str, dict[str, Any]] = {}
     chosen, pool = [], _Pool()

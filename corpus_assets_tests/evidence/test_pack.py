@@ -114,7 +114,8 @@ def test_a_pack_runs_alone_and_a_killed_one_goes_on_without_repeating(
     plan = tiny_pack(folder, encoder)
     alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     alone["PYTHONPATH"] = str(Path(torch.__file__).parents[1])  # nothing of this project
-    command = [sys.executable, "-W", "error::SyntaxWarning", str(folder / "run.py")]
+    # -S: no .pth file either, by which this project would be found where it is installed editably.
+    command = [sys.executable, "-S", "-W", "error::SyntaxWarning", str(folder / "run.py")]
     running = subprocess.Popen([*command, "--device", "cpu"], env=alone, stdout=subprocess.PIPE)
     while not list((folder / "runs").glob("*.json")):
         assert running.poll() is None
