@@ -7,6 +7,7 @@ import pytest
 from pageblocks.kernels.blocks import (
     BLOCK_COLUMNS,
     ELEMENT_COLUMNS,
+    FLAGS,
     MAX_DEPTH,
     Blocks,
     find_blocks,
@@ -192,15 +193,66 @@ def test_links_of_one_sign_to_a_place_of_the_page_are_left_out() -> None:
     assert page.blocks[0, BLOCK_COLUMNS.index("links")] == 0
 
 
+ANNOTATED = (
+    '<math><semantics><mi>x</mi><annotation encoding="application/x-tex">x^2 &lt; 1</annotation>'
+    "</semantics></math>"
+)
+DRAWN = '<span class="katex-html" aria-hidden="true"><span>x</span><span>2</span></span>'
+
+
 def test_mathematics_is_its_tex() -> None:
-    annotated = '<annotation encoding="application/x-tex">x^2 &lt; 1</annotation>'
-    assert texts(f"so <math><mi>x</mi>{annotated}</math> holds") == ["so $x^2 < 1$ holds"]
-    assert texts("so <math><mi>x</mi><mo>=</mo><mn>1</mn></math>.") == ["so x=1."]
+    assert texts(f"so {ANNOTATED} holds") == ["so $x^2 < 1$ holds"]
+    assert texts("so <math><mi>x</mi><mo>=</mo><mn>1</mn></math>.") == ["so $x=1$."]
     assert texts('so <script type="math/tex">x^2</script>.') == ["so $x^2$."]
     assert texts('<p><script type="math/tex; mode=display">x^2</script>') == ["$x^2$"]
     assert texts('so <script type="text/javascript">x = 2</script>.') == ["so ."]
-    drawn = '<span class="katex-html" aria-hidden="true"><span>x</span><span>2</span></span>'
-    assert texts(f"<p><math>{annotated}</math>{drawn} y") == ["$x^2 < 1$ y"]
+    assert texts("a<br><m:math><m:mi>x</m:mi></m:math>") == ["a\n$x$"]
+    assert texts('so <img class=latex alt="x^2">, <img class=photo alt="x^2">.') == ["so $x^2$, ."]
+    assert texts(r"so \(x^2\) and $$x^3$$") == [r"so \(x^2\) and $$x^3$$"]
+
+
+def test_a_formula_that_is_drawn_as_well_is_written_once() -> None:
+    assert texts(f"<p><span class=katex-mathml>{ANNOTATED}</span>{DRAWN} y") == ["$x^2 < 1$ y"]
+    assert texts(f"<p>{DRAWN} y") == ["x2 y"]  # of what is only drawn, that is better than nothing
+    script = '<script type="math/tex">x</script>'
+    for drawn in (
+        "<span class='MathJax_Preview'>x</span>",
+        "<span class=MathJax_SVG id=MathJax-Element-1-Frame><svg></svg></span>",
+        "<div class='MathJax_Display'><span class=MathJax><nobr>x</nobr></span></div>",
+        "<span class=MathJax_Preview></span><span class='mjx-chtml'><span class=mjx-mi>x</span></span>",
+    ):
+        assert texts(f"so {drawn}{script} it") == ["so $x$ it"]
+    assert texts("a <span class='MathJax_Preview'>x + 1</span> b") == ["a x + 1 b"]
+
+
+def test_a_formula_of_mathjax_stands_in_its_line() -> None:
+    drawn = "<mjx-math aria-hidden=true><mjx-mi><mjx-c></mjx-c></mjx-mi></mjx-math>"
+    for_listeners = "<mjx-assistive-mml><math><mi>x</mi></math></mjx-assistive-mml>"
+    assert texts(f"so <mjx-container class=MathJax>{drawn}{for_listeners}</mjx-container>.") == [
+        "so $x$."
+    ]
+    assert texts("so <math-renderer class=js-inline-math>$x$</math-renderer>.") == ["so $x$."]
+
+
+def test_a_formula_of_wikipedia_is_written_though_its_style_hides_it() -> None:
+    hidden = f'<span class="mwe-math-mathml-inline" style="display: none;">{ANNOTATED}</span>'
+    image = r'<img class="mwe-math-fallback-image-inline" alt="{\displaystyle x^2 &lt; 1}">'
+    assert texts(f"so {hidden}{image} holds") == ["so $x^2 < 1$ holds"]
+    assert texts(f"so {hidden} holds") == ["so $x^2 < 1$ holds"]
+    assert texts(f"so {image} holds") == ["so $x^2 < 1$ holds"]
+    assert texts(f"so <span style='display: none;'>{ANNOTATED}</span>.") == ["so ."]
+
+
+def test_a_formula_without_an_end_is_text_and_the_next_one_is_none_the_less_a_formula() -> None:
+    assert texts("<p><math><mi>x</mi> a <math><mi>y</mi></math> b") == ["x a $y$ b"]
+    assert texts("<p>a <math/> b <span class=MathJax>c") == ["a b c"]
+
+
+def test_blocks_with_formulas_say_so() -> None:
+    page = find_blocks(f"<p>a<p>b {ANNOTATED}<p><img alt='$5'>c".encode())
+    flags = page.blocks[:, BLOCK_COLUMNS.index("flags")] & FLAGS["has_math"]
+    assert flags.tolist() == [0, FLAGS["has_math"], 0]
+    assert page.text_of(1) == "b $x^2 < 1$"
 
 
 def test_links_and_words_are_counted() -> None:
@@ -276,6 +328,11 @@ def test_a_word_of_another_language_hints_at_one_thing() -> None:
         b"<!--" * 100_000,
         b"<svg>" * 50_000 + b"a",
         b"<math>" * 50_000 + b"a",
+        b"<math><mi>x</mi></math>" * 20_000,
+        b"<math>" + b"<mrow>" * 50_000 + b"</math>a",
+        b"<span class=MathJax>" * 30_000 + b"a",
+        b"<script type='math/tex'>" * 10_000 + b"a",
+        b"<img class=latex alt='x'>" * 20_000,
         b"<a " + b"b=c " * 100_000 + b">a",
         b"<p class='" + b"nav" * 100_000 + b"'>a",
         b"<script>" * 10_000 + b"a",

@@ -10,10 +10,13 @@ comments, CDATA, scripts, styles, templates, drawings and form fields hold no te
 characters. Elements beyond `MAX_DEPTH` count as their ancestor there. Time is linear in the page.
 
 What a reader sees is written: white space as one space, and as none where a line of the source ends
-between two characters of Chinese or Japanese; no soft hyphens; `q` with its quotation marks; `^`
-before a number that is raised after a number. What the style of an inline element hides, numbers of
-lines of code, and links to a place of the page that are one sign (`#`, a pilcrow) are left out. What
+between two characters of Chinese or Japanese; no soft hyphens; `q` with its quotation marks; formulas
+as TeX between dollar signs (`formulas`). What the style of an inline element hides, numbers of lines
+of code, and links to a place of the page that are one sign (`#`, a pilcrow) are left out. What
 `hidden` or a style says of whole blocks is a hint: scripts may show them.
+
+A page with formulas is read twice: the first time finds them, then they are converted, and the second
+time writes them.
 """
 
 from typing import NamedTuple
@@ -21,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pageblocks.formulas import write_formulas
 from pageblocks.kernels.markup import (
     after_comment,
     after_raw,
@@ -60,16 +64,23 @@ from pageblocks.kernels.page_names import (
 from pageblocks.kernels.scripts import is_southeast_asian, is_wide, weight
 from pageblocks.kernels.start_tags import (
     HAS_HREF,
+    HAS_MATHML,
     IS_CLOSED,
+    IS_KATEX_DRAWING,
     IS_LEFT_OUT_SPAN,
+    IS_MATHJAX,
     IS_TEX,
     NOT_SHOWN,
-    TEX,
     TO_PLACE,
-    after_word,
     read_attributes,
 )
-from textkernels.byte_search import byte_kernel, find_byte, find_near_byte, inlined_kernel
+from textkernels.byte_search import (
+    byte_kernel,
+    copy_bytes,
+    find_byte,
+    find_near_byte,
+    inlined_kernel,
+)
 from textkernels.hashing import FNV_OFFSET, FNV_PRIME
 from textkernels.utf8 import decode, encode, last_code_point
 
@@ -130,6 +141,8 @@ class _Page(NamedTuple):
     open_names: Words  # their names
     title: Words  # words of the page's title
     endless: Words  # names of left-out elements without an end tag
+    formulas: Ints  # markup of each formula: its start and end; and the end of its text
+    formula_texts: Bytes  # what is written for them, one after the other
     state: npt.NDArray[np.int64]  # what changes while the page is read, by `NOW_SIZE` ...
 
 
@@ -152,8 +165,11 @@ class _Page(NamedTuple):
     NOW_ENDLESS,  # how many names `endless` holds
     NOW_COMMENTS_END,
     NOW_HAS_TITLE,
-) = range(18)
-N_NOW = 18
+    NOW_FORMULAS,  # how many were met
+    NOW_KNOWN,  # how many are in `formulas` when they are written; 0 where they are looked for
+    NOW_FORMULA_END,  # bytes of text written when the last one was
+) = range(21)
+N_NOW = 21
 MAX_TITLE_WORDS, MAX_ENDLESS = 256, 16
 
 
@@ -161,22 +177,39 @@ def find_blocks(page: bytes) -> Blocks:
     """Blocks and elements of a page in UTF-8; about 2 ns a byte."""
     if len(page) > MAX_PAGE_BYTES:
         raise ValueError(f"the page has {len(page)} bytes: give {MAX_PAGE_BYTES} at most")
+    formulas = np.empty((page.count(b"<") + 1, 3), dtype=np.int32)
+    found, n_formulas = _read(page, formulas[:0], b"", formulas)
+    if n_formulas:
+        written = write_formulas(page, [(at, end) for at, end, _ in formulas[:n_formulas].tolist()])
+        if any(written):
+            formulas[:n_formulas, 2] = np.cumsum([len(each) for each in written])
+            found, _ = _read(page, formulas[:n_formulas], b"".join(written), formulas)
+    return found
+
+
+def _read(page: bytes, known: Ints, texts: bytes, formulas: Ints) -> tuple[Blocks, int]:
+    """Read a page, with the texts of the formulas that are known; how many formulas it met."""
     data = np.frombuffer(page, dtype=np.uint8)
-    room = page.count(b"<") + 2
-    text = np.empty(len(page) + len(page) // 5 + 64, dtype=np.uint8)  # `&nGt;` becomes six bytes
+    room = len(formulas) + 1
+    size = len(page) + len(page) // 5 + 64  # `&nGt;` becomes six bytes
+    text = np.empty(size + len(texts) + 2 * len(known), dtype=np.uint8)
     blocks = np.zeros((room, len(BLOCK_COLUMNS)), dtype=np.int32)
     elements = np.zeros((room, len(ELEMENT_COLUMNS)), dtype=np.int32)
     signatures = np.zeros(room, dtype=np.uint64)
+    state = np.zeros(N_NOW, dtype=np.int64)
+    state[NOW_KNOWN] = len(known)
     read = _Page(
         data, text, blocks, elements, signatures,
         stack=np.zeros(MAX_DEPTH + 1, dtype=np.int32),
         open_names=np.zeros(MAX_DEPTH + 1, dtype=np.uint64),
         title=np.zeros(MAX_TITLE_WORDS, dtype=np.uint64),
         endless=np.zeros(MAX_ENDLESS, dtype=np.uint64),
-        state=np.zeros(N_NOW, dtype=np.int64),
+        formulas=formulas,
+        formula_texts=np.frombuffer(texts, dtype=np.uint8),
+        state=state,
     )  # fmt: skip
     n, m = _parse(read, name_tables())
-    return Blocks(text, blocks[:n], elements[:m], signatures[:m])
+    return Blocks(text, blocks[:n], elements[:m], signatures[:m]), int(state[NOW_FORMULAS])
 
 
 _P, _LI, _DT, _DD, _TD, _TH, _TR, _PRE, _TABLE, _CAPTION, _OPTION = (
@@ -189,7 +222,7 @@ _HTML, _HEAD, _BODY, _DIV, _ADDRESS, _CUSTOM, _BLOCKQUOTE = (
 _POST_BIT = 1 << HINTS["post"]
 _SPACE, _ZERO_SPACE = 1, 2
 _INLINE = (IS_INLINE, IS_A, IS_SPAN, IS_QUOTE, IS_SUP)
-_TITLE_HASH, _ANNOTATION = name_hash("title"), name_hash("annotation")
+_TITLE_HASH = name_hash("title")
 
 
 @byte_kernel
@@ -220,9 +253,16 @@ def _after_nested(data: Bytes, at: int, name: np.uint64) -> int:
 
 
 @byte_kernel
-def _has_dash(data: Bytes, at: int, end: int) -> bool:
-    """Whether data[at:end] is the name of a custom element."""
-    return find_near_byte(data[:end], 45, at) < end
+def _is_custom(data: Bytes, at: int, end: int) -> bool:
+    """Whether data[at:end] is the name of a custom element, and none that formulas are made of."""
+    if find_near_byte(data[:end], 45, at) >= end:
+        return False
+    return end - at < 5 or not (
+        data[at] | 32 == 109 and (
+            (data[at + 1] | 32 == 106 and data[at + 2] | 32 == 120)  # mjx-
+            or (data[at + 1] | 32 == 97 and data[at + 2] | 32 == 116 and data[at + 4] == 45)  # math-
+        )
+    )  # fmt: skip
 
 
 @byte_kernel
@@ -241,7 +281,7 @@ def _after_inline(
             end, found = read_name(data, first)
             slot = find_slot(hashes, found)
             if (slot >= 0 and kinds[slot] == IS_BREAKING) or (
-                slot < 0 and _has_dash(data, at, end)
+                slot < 0 and _is_custom(data, at, end)
             ):
                 return 0, at
             close = min(find_near_byte(data, 62, end) + 1, n)
@@ -414,47 +454,11 @@ def _is_handle(text: Bytes, at: int, end: int) -> bool:
 
 
 @byte_kernel
-def _write_formula(data: Bytes, at: int, end: int, text: Bytes, size: int) -> int:
-    """Write data[at:end] between dollar signs; the text's size after it."""
-    text[size] = 36
-    size += 1
-    for place in range(at, end):
-        text[size] = data[place] if data[place] > 32 else 32
-        size += 1
-    text[size] = 36
-    return size + 1
-
-
-@byte_kernel
-def _write_annotation(
-    data: Bytes, at: int, end: int, text: Bytes, size: int, hashes: Words, codes: Words
-) -> int:
-    """Write data[at:end], its entities read, between dollar signs; the text's size after it."""
-    text[size] = 36
-    size += 1
-    while at < end:
-        code, second, after = signed(data[at]), 0, at
-        if code == 38:
-            after, code, second = read_entity(data, at, hashes, codes)
-        if after == at:
-            text[size] = max(data[at], np.uint8(32))
-            size += 1
-            at += 1
-            continue
-        size = encode(text, size, code)
-        if second:
-            size = encode(text, size, second)
-        at = after
-    text[size] = 36
-    return size + 1
-
-
-@byte_kernel
 def _parse(page: _Page, names: NameTables) -> tuple[int, int]:
     """Read the whole page: text and tags in turn. Gives the numbers of blocks and of elements."""
     state = page.state
     state[NOW_ELEMENTS] = 1
-    state[NOW_LINK] = -1
+    state[NOW_LINK] = state[NOW_FORMULA_END] = -1
     state[NOW_COMMENTS_END] = 1
     page.elements[0, _PARENT] = -1
     at = 0
@@ -578,6 +582,14 @@ def _separate(
 @byte_kernel
 def _write_quote(page: _Page, at: int, code: int) -> None:
     """Write the quotation mark that a tag which ended before `at` stands for."""
+    _write_shown(page, at, code)
+    page.state[NOW_SIZE] = encode(page.text, page.state[NOW_SIZE], code)
+
+
+@byte_kernel
+def _write_shown(page: _Page, at: int, code: int) -> None:
+    """Make place for `code`, which a tag that ended before `at` stands for: begin a block, or write
+    what is between it and the last character."""
     state = page.state
     size = state[NOW_SIZE]
     if state[NOW_IS_OPEN] == 0:
@@ -589,7 +601,7 @@ def _write_quote(page: _Page, at: int, code: int) -> None:
             page.data, at, page.text, size, code, state[NOW_PENDING], state[NOW_BREAKS],
             state[NOW_IS_RAISED] != 0, state[NOW_PRE] > 0,
         )  # fmt: skip
-    state[NOW_SIZE] = encode(page.text, size, code)
+    state[NOW_SIZE] = size
     state[NOW_IS_RAISED] = state[NOW_PENDING] = state[NOW_BREAKS] = 0
 
 
@@ -620,7 +632,7 @@ def _read_end_tag(page: _Page, names: NameTables, begin: int) -> int:
         _end_link(page)
     elif kind == IS_QUOTE:
         _write_quote(page, at, 0x201D)
-    elif kind != IS_BREAKING and (slot >= 0 or not _has_dash(data, begin, end)):
+    elif kind != IS_BREAKING and (slot >= 0 or not _is_custom(data, begin + 2, end)):
         if kind == IS_SUP:
             state[NOW_IS_RAISED] = 0
     else:
@@ -641,22 +653,38 @@ def _read_start_tag(page: _Page, names: NameTables, begin: int) -> int:
     at, name = read_name(data, begin + 1)
     slot = find_slot(names.tag_hashes, name)
     kind = signed(names.tag_kinds[slot]) if slot >= 0 else IS_INLINE
-    if slot < 0 and _has_dash(data, begin, at):
+    if slot < 0 and _is_custom(data, begin + 1, at):
         kind = IS_BREAKING
     at, hints, signature, marks = read_attributes(
         data, at, kind, name, names.hint_hashes, names.hint_bits
     )
-    if marks & NOT_SHOWN and kind in _INLINE and state[NOW_WASTED] <= len(data):
+    if (
+        marks & NOT_SHOWN
+        and not marks & HAS_MATHML
+        and kind in _INLINE
+        and state[NOW_WASTED] <= len(data)
+    ):
         end, place = _after_inline(data, at, name, names.tag_hashes, names.tag_kinds)
         if end > 0:
             return end
         state[NOW_WASTED] += place - at
     if kind == IS_VOID:
+        if marks & IS_TEX:
+            _meet_formula(page, begin, at)
         return at
     if kind == IS_RAW:
-        return _read_raw(page, at, name, marks)
-    if kind in (IS_LEFT_OUT, IS_MATH) or (kind == IS_SPAN and marks & IS_LEFT_OUT_SPAN):
-        return _leave_out(page, names, at, name, kind, marks)
+        return _read_raw(page, begin, at, name, marks)
+    if kind == IS_MATH:
+        return _read_math(page, begin, at, name, marks)
+    is_drawn = marks & IS_KATEX_DRAWING and state[NOW_FORMULA_END] == state[NOW_SIZE]
+    if kind == IS_LEFT_OUT or marks & (IS_LEFT_OUT_SPAN | IS_MATHJAX) or is_drawn:
+        place = _after_left_out(page, at, name, kind, marks)
+        if place >= 0:
+            if marks & IS_MATHJAX:
+                _meet_formula(page, begin, place)
+            return place
+        if kind == IS_LEFT_OUT:
+            return at
     if kind == IS_BR:
         _break_line(page)
     elif kind == IS_HR:
@@ -680,64 +708,86 @@ def _read_start_tag(page: _Page, names: NameTables, begin: int) -> int:
 
 
 @byte_kernel
-def _read_raw(page: _Page, at: int, name: np.uint64, marks: int) -> int:
+def _read_raw(page: _Page, begin: int, at: int, name: np.uint64, marks: int) -> int:
     """Pass over an element that holds no tags, after reading a title or a formula out of it."""
     data, state = page.data, page.state
     place = after_raw(data, at, name)
     if name == _TITLE_HASH and not state[NOW_HAS_TITLE] and state[NOW_DEPTH] <= 3:
         _read_title(data, at, place, page.title)
         state[NOW_HAS_TITLE] = 1
+    end = min(find_near_byte(data, 62, place) + 1, len(data))
     if marks & IS_TEX:
-        size = _begin_formula(page)
-        state[NOW_SIZE] = _write_formula(data, at, place, page.text, size)
-    return min(find_near_byte(data, 62, place) + 1, len(data))
+        _meet_formula(page, begin, end)
+    return end
 
 
 @byte_kernel
-def _leave_out(
-    page: _Page, names: NameTables, at: int, name: np.uint64, kind: int, marks: int
-) -> int:
-    """Pass over an element that is not shown, or write the formula of a `math`. Where its end is
-    missing, or a `math` has no formula, what it holds is read as text."""
-    data, state = page.data, page.state
-    if marks & IS_CLOSED and kind != IS_SPAN:
+def _after_left_out(page: _Page, at: int, name: np.uint64, kind: int, marks: int) -> int:
+    """Place after an element that is not shown, whose start tag ended at `at`; -1 where its end is
+    missing, and what it holds is read as text."""
+    state = page.state
+    if marks & IS_CLOSED and kind == IS_LEFT_OUT:
         return at
     for index in range(state[NOW_ENDLESS]):
         if page.endless[index] == name:
-            return at
-    place = _after_nested(data, at, name)
-    if place < 0:
-        if state[NOW_ENDLESS] < len(page.endless):
-            page.endless[state[NOW_ENDLESS]] = name
-            state[NOW_ENDLESS] += 1
-        return at
-    if kind == IS_MATH:
-        inner = _annotation(data, at, place)
-        if inner < 0:
-            return at
-        last = find_near_byte(data, 60, inner)
-        state[NOW_SIZE] = _write_annotation(
-            data, inner, last, page.text, _begin_formula(page),
-            names.entity_hashes, names.entity_codes,
-        )  # fmt: skip
+            return -1
+    place = _after_nested(page.data, at, name)
+    if place < 0 and state[NOW_ENDLESS] < len(page.endless):
+        page.endless[state[NOW_ENDLESS]] = name
+        state[NOW_ENDLESS] += 1
     return place
 
 
 @byte_kernel
-def _begin_formula(page: _Page) -> int:
-    """Make place for a formula, in the open block or in a new one; where to write it."""
-    state = page.state
-    size: int = state[NOW_SIZE]
-    if state[NOW_IS_OPEN] == 0:
-        state[NOW_IS_OPEN] = 1
-        page.blocks[state[NOW_BLOCKS], _START] = size - state[NOW_LEAD]
-        state[NOW_LEAD] = 0
-    elif state[NOW_PENDING] & _SPACE:
-        page.text[size] = 32
-        size += 1
-    state[NOW_PENDING] = 0
-    state[NOW_FLAGS] |= 8
-    return size
+def _read_math(page: _Page, begin: int, at: int, name: np.uint64, marks: int) -> int:
+    """Pass over a formula in MathML. Where its end is missing, what it holds is read as text: there
+    are no formulas in formulas."""
+    data = page.data
+    n = len(data)
+    if marks & IS_CLOSED:
+        return at
+    place = find_byte(data, 60, at)
+    while place + 2 < n:
+        is_end = data[place + 1] == 47
+        first = place + 1 + is_end
+        if is_letter(data[first]):
+            end, found = read_name(data, first)
+            if found == name:
+                if not is_end:
+                    return at
+                end = min(find_near_byte(data, 62, end) + 1, n)
+                _meet_formula(page, begin, end)
+                return end
+            place = end
+        else:
+            place += 1
+        place = find_near_byte(data, 60, place)
+    return at
+
+
+@byte_kernel
+def _meet_formula(page: _Page, begin: int, end: int) -> None:
+    """Note where the markup of a formula is, or write what is known of it, in the open block or in a
+    new one."""
+    state, formulas = page.state, page.formulas
+    number = state[NOW_FORMULAS]
+    if state[NOW_KNOWN] == 0:
+        formulas[number, 0], formulas[number, 1] = begin, end
+        state[NOW_FORMULAS] = number + 1
+        state[NOW_FORMULA_END] = state[NOW_SIZE]
+        return
+    while number < state[NOW_KNOWN] and formulas[number, 0] < begin:
+        number += 1
+    state[NOW_FORMULAS] = number
+    if number == state[NOW_KNOWN] or formulas[number, 0] != begin:
+        return
+    start, stop = formulas[number - 1, 2] if number > 0 else 0, formulas[number, 2]
+    if stop > start:
+        _write_shown(page, end, 36)
+        state[NOW_SIZE] = copy_bytes(page.formula_texts, start, stop, page.text, state[NOW_SIZE])
+        if page.formula_texts[start] == 36:
+            state[NOW_FLAGS] |= 8
+    state[NOW_FORMULA_END] = state[NOW_SIZE]
 
 
 @inlined_kernel
@@ -858,19 +908,3 @@ def _begin_element(
     state[NOW_ELEMENTS] = number + 1
     if tag == _PRE and state[NOW_PRE] == 0:
         state[NOW_PRE] = depth
-
-
-@byte_kernel
-def _annotation(data: Bytes, at: int, end: int) -> int:
-    """Where the TeX of a `math` element begins, or -1."""
-    at = find_byte(data[:end], 60, at)
-    while at + 1 < end:
-        if is_letter(data[at + 1]):
-            at, name = read_name(data, at + 1)
-            if name == _ANNOTATION:
-                close = find_near_byte(data[:end], 62, at)
-                return close + 1 if after_word(data, at, close, TEX) > 0 else -1
-        else:
-            at += 1
-        at = find_near_byte(data[:end], 60, at)
-    return -1

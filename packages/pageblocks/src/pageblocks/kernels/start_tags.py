@@ -15,20 +15,32 @@ from pageblocks.kernels.page_names import (
     find_slot,
     signed,
 )
-from textkernels.byte_search import byte_kernel, find_near_byte
+from textkernels.byte_search import byte_kernel, find_near_byte, inlined_kernel
 from textkernels.hashing import FNV_OFFSET, FNV_PRIME
 
 Bytes = npt.NDArray[np.uint8]
 
 HAS_HREF, IS_LEFT_OUT_SPAN, IS_TEX, IS_CLOSED, TO_PLACE, NOT_SHOWN = 1, 2, 4, 8, 16, 32
-"""Marks of a start tag: it is a link; a drawing of a formula or the number of a line of code; a
-script of TeX; it ends itself; it is a link to a place of the same page; it is not shown."""
-TEX = np.frombuffer(b"tex", dtype=np.uint8)
+IS_KATEX_DRAWING, IS_MATHJAX, HAS_MATHML = 64, 128, 256
+"""Marks of a start tag: it is a link; the number of a line of code; a script or an image of a formula;
+it ends itself; it is a link to a place of the same page; it is not shown; a formula as KaTeX or as
+MathJax draws it; a formula for those who listen, which Wikipedia hides."""
+_TEX = np.frombuffer(b"tex", dtype=np.uint8)
 _DISPLAY = np.frombuffer(b"display", dtype=np.uint8)
 _NONE = np.frombuffer(b"none", dtype=np.uint8)
 _LINE_NUMBER = np.frombuffer(b"lineno", dtype=np.uint8)  # Doxygen, Pygments
 _LINE_NUMBERS = np.frombuffer(b"linenos", dtype=np.uint8)  # Pygments
-_SCRIPT = name_hash("script")
+_LATEX = np.frombuffer(b"latex", dtype=np.uint8)
+_MATH = np.frombuffer(b"math", dtype=np.uint8)
+_MATHJAX = np.frombuffer(b"MathJax", dtype=np.uint8)
+_MATHJAX_2 = np.frombuffer(b"mjx-chtml", dtype=np.uint8)
+_MATHJAX_DISPLAY = np.frombuffer(b"MJXc-display", dtype=np.uint8)
+_KATEX = np.frombuffer(b"katex-html", dtype=np.uint8)
+_HIDDEN_MATHML = np.frombuffer(b"mwe-math-mathml", dtype=np.uint8)
+_FORMULA = np.frombuffer(b"formula", dtype=np.uint8)
+_SCRIPT, _IMG = name_hash("script"), name_hash("img")
+_MAX_SOURCE = 300
+"""Bytes of an image's source that say whether a service draws formulas."""
 _HIDDEN = HINTS["hidden"]
 
 
@@ -86,6 +98,75 @@ def _is_not_shown(data: Bytes, at: int, end: int) -> bool:
     return at >= 0 and after_word(data, at, end, _NONE) == at + len(_NONE)
 
 
+@inlined_kernel
+def _begins_with(data: Bytes, at: int, end: int, word: Bytes) -> bool:
+    """Whether data[at:end] begins with a word, in its own case."""
+    place = 0
+    while place < len(word) and at + place < end and data[at + place] == word[place]:
+        place += 1
+    return place == len(word)
+
+
+@byte_kernel
+def _marks_of_class(data: Bytes, at: int, end: int, kind: int) -> int:
+    """Marks that the names of a class give: of formulas as programs draw them, of line numbers."""
+    first = data[at]
+    if first == 77:
+        after = at + len(_MATHJAX)
+        is_name = _begins_with(data, at, end, _MATHJAX) and (
+            after == end or data[after] in (32, 95)
+        )
+        if is_name or _begins_with(data, at, end, _MATHJAX_DISPLAY):
+            return IS_MATHJAX
+    if first == 109:
+        if _begins_with(data, at, end, _MATHJAX_2):
+            return IS_MATHJAX
+        if _begins_with(data, at, end, _HIDDEN_MATHML):
+            return HAS_MATHML
+    if kind != IS_SPAN:
+        return 0
+    if first == 107 and _begins_with(data, at, end, _KATEX):
+        return IS_KATEX_DRAWING
+    if after_word(data, at, end, _LINE_NUMBER) > 0 or after_word(data, at, end, _LINE_NUMBERS) > 0:
+        return IS_LEFT_OUT_SPAN
+    return 0
+
+
+@byte_kernel
+def _holds(data: Bytes, at: int, end: int, word: Bytes) -> bool:
+    """Whether a lower-case word stands in data[at:end], in either case, whatever is around it."""
+    while at + len(word) <= end:
+        place = 0
+        while place < len(word) and data[at + place] | 32 == word[place]:
+            place += 1
+        if place == len(word):
+            return True
+        at += 1
+    return False
+
+
+@byte_kernel
+def _may_be_formula(data: Bytes, name: int, at: int, end: int) -> bool:
+    """Whether an attribute of an image (its name's first letter) says that a formula is drawn; it is
+    looked at again (`formulas`)."""
+    if name == 97:  # alt
+        return data[at] in (36, 92)
+    if name == 99:  # class
+        return (
+            after_word(data, at, end, _TEX) > 0 or _holds(data, at, end, _LATEX)
+            or _holds(data, at, end, _MATH) or _holds(data, at, end, _FORMULA)
+        )  # fmt: skip
+    for place in range(at, min(end, at + _MAX_SOURCE) - 4):  # src
+        if data[place] == 116 and (
+            (data[place + 1] == 101 and data[place + 2] == 120 and (
+                data[place + 3] in (61, 46) or (place >= at + 2 and data[place - 1] == 97)
+            ))
+            or (data[place - 1] == 61 and data[place + 1] == 120 and data[place + 2] in (38, 59))
+        ):  # fmt: skip
+            return True
+    return False
+
+
 @byte_kernel
 def read_attributes(
     data: Bytes, at: int, kind: int, name: np.uint64, hashes: Words, bits: npt.NDArray[np.uint32]
@@ -132,15 +213,13 @@ def read_attributes(
             for place in range(start, min(end, start + 64)):
                 if not 48 <= data[place] <= 57:
                     signature = (signature ^ np.uint64(data[place])) * FNV_PRIME
-            if kind == IS_SPAN and end - start >= 6 and (
-                (
-                    end - start >= 10 and data[start] == 107 and data[start + 1] == 97
-                    and data[start + 5] == 45 and data[start + 6] == 104
-                )  # katex-html
-                or after_word(data, start, end, _LINE_NUMBER) > 0
-                or after_word(data, start, end, _LINE_NUMBERS) > 0
-            ):  # fmt: skip
-                marks |= IS_LEFT_OUT_SPAN
+            if end - start >= 6:  # as `lineno` has
+                marks |= _marks_of_class(data, start, end, kind)
+            if name == _IMG and end > start and _may_be_formula(data, 99, start, end):
+                marks |= IS_TEX
+        elif length == 3 and name == _IMG:  # src, alt
+            if end > start and letter in (97, 115) and _may_be_formula(data, letter, start, end):
+                marks |= IS_TEX
         elif (
             (length == 2 and letter == 105 and data[first + 1] | 32 == 100)  # id
             or (length == 4 and letter == 114 and data[first + 1] | 32 == 111)  # role
@@ -167,7 +246,7 @@ def read_attributes(
                 marks |= TO_PLACE
         elif (
             length == 4 and letter == 116 and name == _SCRIPT  # type
-            and after_word(data, start, end, TEX) > 0
+            and (after_word(data, start, end, _TEX) > 0 or _begins_with(data, start, end, _MATH))
         ):  # fmt: skip
             marks |= IS_TEX
     return at, hints, signature, marks
