@@ -40,6 +40,7 @@ from corpus_assets.clean.settings import CleanTextSettings
 from corpus_assets.demo.generate import generate_demo
 from corpus_assets.scrub.find import Found, find_in_batch, strongest, table_of
 from corpus_assets.scrub.findings import Finding, find_by_rules
+from corpus_assets.scrub.kernels.digits import fold_digits
 from corpus_assets.scrub.settings import ScrubSettings
 from corpus_assets.text.batch import TextBatch
 
@@ -71,6 +72,8 @@ HOSTILE = {
     "card after card": "4111 1111 1111 1111 " * 50_000,
     "telephone after telephone": "tel 1234567 fax " * 62_500,
     "right to left": "הטלפון 03-1234567 " * 40_000,
+    "digits of another script": "هاتف ٠٣-١٢٣٤٥٦٧ " * 35_000,
+    "shouted addresses": "a AT b DOT " * 90_000,
     "lone surrogates": "\ud800@1" * 200_000,
 }
 
@@ -259,7 +262,9 @@ def plain_scan(texts: list[str], kinds: frozenset[str]) -> dict[int, list[Found]
     table = table_of(kinds)
     out = {}
     for row, text in enumerate(texts):
-        doc = text.encode()
+        data = np.frombuffer(text.encode(), dtype=np.uint8)
+        folded = fold_digits(data, np.array([0, len(data)], dtype=np.int64))
+        doc = data.tobytes() if folded is None else folded.data.tobytes()
         found: dict[str, list[Found]] = {kind: [] for kind in table.kinds}
         for rule in table.rules:
             at = 0
@@ -267,7 +272,8 @@ def plain_scan(texts: list[str], kinds: frozenset[str]) -> dict[int, list[Found]
                 span = rule.check(doc, match)
                 at = match.start() + 1
                 if span is not None:
-                    found[rule.kind].append((*span, rule.kind))
+                    low, high = map(folded.unfold, span) if folded else span
+                    found[rule.kind].append((low, high, rule.kind))
                     at = max(at, span[1])
         if spans := strongest(found.values()):
             out[row] = spans

@@ -141,6 +141,9 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
         "--labelled", data.labelled, "--texts", data.texts, "--demo", data.folder / "demo",
         "--parts", "labelled", "two", "all", "stage",
     ],
+    "scrubbing_pages": lambda data: [
+        data.crawl, "--judgements", data.folder / "said.csv", "--to-judge", data.folder / "new.tsv",
+    ],
     "many_parts": lambda data: [
         "--template", 3, "--parts", 3, "--finished", 4, "--delay-ms", 0, 1,
     ],

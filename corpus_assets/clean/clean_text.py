@@ -46,7 +46,7 @@ from corpus_assets.signals import TextStep, sentences_of
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.pieces import count_chars, stripped
 
-VERSION = 7
+VERSION = 8
 
 TOO_SHORT = "too_short_after_cleaning"
 FEW_SENTENCES = "too_few_sentences_after_cleaning"

@@ -5,6 +5,7 @@ import re
 from corpus_assets.scrub.check_digits import luhn, mod_97
 from corpus_assets.scrub.kernels.triggers import MIXED
 from corpus_assets.scrub.rule import (
+    HEAD,
     HEAD_OR_VALUE,
     TAIL,
     PatternRule,
@@ -103,6 +104,20 @@ def _account(doc: bytes, match: re.Match[bytes]) -> Span | None:
     return (start, end) if mod_97(bytes(kept).upper()) else None
 
 
+_ACCOUNT_WORD = re.compile(
+    rb"kont(?:o|a|em|u)(?![A-Za-z])|rachun|przelew|account|(?<![A-Za-z])(?:nrb|iban|bank)",
+    re.IGNORECASE,
+)
+
+
+def _polish_account(doc: bytes, match: re.Match[bytes]) -> Span | None:
+    """Return an account number as Poles write it among themselves: an IBAN without its PL (NRB)."""
+    digits = digits_of(match.group())
+    if not mod_97(b"PL" + digits) or not has_word(doc, match.span(), _ACCOUNT_WORD):
+        return None
+    return match.span()
+
+
 RULES: tuple[PatternRule, ...] = (
     PatternRule(
         "iban",
@@ -110,6 +125,13 @@ RULES: tuple[PatternRule, ...] = (
         MIXED,
         re.compile(rb"(?<![A-Za-z0-9_])[A-Za-z]{2}[0-9]{2}(?:[ -]?[A-Za-z0-9]){11,30}"),
         _account,
+    ),
+    number_rule(
+        "pl_nrb",
+        "iban",
+        HEAD + rb"[0-9]{2}([ -]?)[0-9]{4}(?:\1[0-9]{4}){5}" + TAIL,
+        _polish_account,
+        leads((2, b" -"), (26, None)),
     ),
     number_rule(
         "card",

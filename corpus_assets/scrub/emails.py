@@ -2,8 +2,9 @@
 
 The part before the @ and the labels behind it may hold letters of Latin, Greek and Cyrillic
 script (RFC 6531); scripts without spaces are left out, because there an address touches the words
-around it. Addresses that are spelled against collectors (`jane (at) widgets (dot) org`) are found
-where brackets say so; without them, words alone would be guessing.
+around it. Addresses that are spelled against collectors are found where brackets say so (`jane (at)
+widgets (dot) org`), or capitals among small letters (`jane AT widgets DOT org`); other words alone
+would be guessing.
 """
 
 import re
@@ -44,16 +45,18 @@ SPELLED_AT = tuple(
     word + space + close
     for word in (b"at", b"At", b"AT", b"arroba")
     for space in (b"", b" ")
-    for close in (b")", b"]", b"}")
+    for close in (b")", b"]", b"}", b">")
 )
 """What stands behind the opening bracket."""
+SHOUTED_AT = (b"AT ", b"AT-")
+"""The same without brackets."""
 _SPELLED = re.compile(
-    rb"(?:(?<=[(\[{])|(?<=[(\[{] ))(?:at|At|AT|arroba) ?[)\]}] ?"
-    rb"(?:[A-Za-z0-9-]{1,63}(?:\.| ?[(\[{] ?(?i:dot|punkt|punto|ponto|point|kropka) ?[)\]}] ?)){1,8}"
+    rb"(?:(?<=[(\[{<])|(?<=[(\[{<] ))(?:at|At|AT|arroba) ?[)\]}>] ?"
+    rb"(?:[A-Za-z0-9-]{1,63}(?:\.| ?[(\[{<] ?(?i:dot|punkt|punto|ponto|point|kropka) ?[)\]}>] ?)){1,8}"
     rb"[A-Za-z]{2,24}(?![A-Za-z0-9])"
 )
 _SPELLED_LOCAL = re.compile(
-    rb"(?<![A-Za-z0-9._%+-])[A-Za-z0-9_%+-](?:\.?[A-Za-z0-9_%+-]){0,63} ?[(\[{] ?\Z"
+    rb"(?<![A-Za-z0-9._%+-])[A-Za-z0-9_%+-](?:\.?[A-Za-z0-9_%+-]){0,63} ?[(\[{<] ?\Z"
 )
 
 
@@ -62,9 +65,28 @@ def _spelled(doc: bytes, match: re.Match[bytes]) -> Span | None:
     return (local.start(), match.end()) if local else None
 
 
-def rules(spelled: frozenset[int]) -> tuple[PatternRule, ...]:
-    """Return the rules; `spelled` are the kernel's numbers of `SPELLED_AT`."""
+_SHOUTED = re.compile(
+    rb"(?<=[ -])AT(?: (?:[A-Za-z0-9-]{1,63} DOT ){1,8}|-(?:[A-Za-z0-9]{1,63}-DOT-){1,8})"
+    rb"[A-Za-z]{2,24}(?![A-Za-z0-9])"
+)
+_SHOUTED_LOCAL = re.compile(
+    rb"(?<![A-Za-z0-9._%+-])[A-Za-z0-9_%+](?:(?:\.| DOT )?[A-Za-z0-9_%+]){0,63}[ -]\Z"
+)
+
+
+def _shouted(doc: bytes, match: re.Match[bytes]) -> Span | None:
+    local = _SHOUTED_LOCAL.search(doc, max(0, match.start() - 72), match.start())
+    if local is None or doc[match.start() - 1] != doc[match.start() + 2]:
+        return None  # by itself, or with other marks on either side
+    domain = match.group().replace(b"DOT", b"")[2:]
+    is_all_capitals = local.group().isupper() or domain.isupper()
+    return None if is_all_capitals else (local.start(), match.end())
+
+
+def rules(spelled: frozenset[int], shouted: frozenset[int]) -> tuple[PatternRule, ...]:
+    """Return the rules; `spelled` are the kernel's numbers of `SPELLED_AT`, `shouted` of `SHOUTED_AT`."""
     return (
         PatternRule("email", "email", AT, EMAIL, _address),
         PatternRule("spelled_email", "email", MARK, _SPELLED, _spelled, spelled),
+        PatternRule("shouted_email", "email", MARK, _SHOUTED, _shouted, shouted),
     )

@@ -212,6 +212,12 @@ def gb_nino(d: bytes) -> bool:
     return d[:2] not in (b"BG", b"GB", b"NK", b"KN", b"TN", b"NT", b"ZZ")
 
 
+def gb_nhs(d: bytes) -> bool:
+    """NHS Data Dictionary, NHS number: weights from 10 to 2, modulo 11; a check of 10 is not given."""
+    check = -weighted(d[:9], range(10, 1, -1), 11) % 11
+    return len(set(d)) > 1 and check == d[9] - 48
+
+
 _ODD = dict(
     zip(
         b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",

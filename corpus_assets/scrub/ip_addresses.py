@@ -4,7 +4,7 @@ What is public is decided by the tables here and not by the standard library, wh
 between patch releases of Python. Three things look like an address and are none that identifies
 anybody:
 
-* addresses everybody writes: public resolvers, `1.2.3.4`, names of reverse zones;
+* addresses everybody writes: public resolvers, the root servers, `1.2.3.4`, reverse zones;
 * numbers of sections: at the start of a line with a title or a dot behind, or among numbers that
   are written so (7.3.44.1, 7.3.44.2, 7.3.44.). Their groups have one or two digits; of addresses in
   use one in forty has;
@@ -36,10 +36,17 @@ VERSION_WORD = re.compile(
     rb"|(?<![A-Za-z])(?:chrome|chromium|edg|opr|firefox|electron)/)[.:]?[ \t]{0,2}\Z",
     re.IGNORECASE,
 )
+_RELEASE_WORDS = re.compile(
+    rb"(?<![A-Za-z])(?:upgrad(?:ed?|ing) to|downgrad(?:ed?|ing) to"
+    rb"|(?:versions?|releases?|firmware|build) (?:is|was|number|no\.?|to|from|of)"
+    rb"|(?:new|added|fixed|changed|removed|introduced|deprecated|released|resolved|obsoleted?)"
+    rb" (?:in|with|since|as of))[ \t]{1,2}\Z",
+    re.IGNORECASE,
+)
+"""What is said of versions, whatever their numbers."""
 _VERSION_WORDS = re.compile(
-    rb"(?<![A-Za-z\x80-\xff])(?:as of|since|until|till|before|prior to|up to"
-    rb"|starting (?:with|from|in)|upgraded? to|updated? to"
-    rb"|(?:new|added|fixed|changed|removed|introduced|deprecated|available|released) (?:in|with|since)"
+    rb"(?<![A-Za-z\x80-\xff])(?:as of|since|until|till|before|prior to|up to|available (?:in|since)"
+    rb"|starting (?:with|from|in)|updat(?:ed?|ing) to"
     rb"|seit|ab|bis|depuis|jusqu'\xc3\xa0|desde|hasta|dal|fino a|vanaf|od|do)[ \t]{1,2}\Z"
     rb"|(?:[=~!<>]=|~>)[ \t]?\Z|[A-Za-z]-\Z",  # conditions and names of packages
     re.IGNORECASE,
@@ -50,7 +57,9 @@ _VERSION_TAIL = re.compile(
     rb"|jar|whl|dmg|apk)(?![A-Za-z])",
     re.IGNORECASE,
 )
-_REVERSE_ZONE = re.compile(rb"\.in-addr\.arpa(?![A-Za-z0-9-])", re.IGNORECASE)
+_REVERSE_ZONE = re.compile(
+    rb"\.(?:in-addr|(?:[0-9a-f]\.){0,32}ip6)\.arpa(?![A-Za-z0-9-])", re.IGNORECASE
+)
 
 _LINE_START = re.compile(rb"(?:\A|[\r\n])[ \t#>*|+-]{0,8}(?:\xe2\x80\xa2 ?)?\Z")
 _TITLE = re.compile(
@@ -59,23 +68,31 @@ _TITLE = re.compile(
 )
 """What follows a section's number: a dot, a cell, a title."""
 
-_ONE_DIGIT, _TWO_DIGITS, _FIRST, _SMALL = 9, 99, 20, 40
+_TWO_DIGITS, _FIRST, _SMALL = 99, 20, 40
 _NEAR = 4096  # bytes on either side where numbers of the same family are looked for
-_RESOLVERS = frozenset(
+_NAME_SERVERS = frozenset(
     b"1.1.1.1 1.1.1.2 1.1.1.3 1.0.0.1 1.0.0.2 1.0.0.3 8.8.8.8 8.8.4.4 9.9.9.9 9.9.9.10 9.9.9.11 "
     b"149.112.112.112 149.112.112.10 149.112.112.11 208.67.222.222 208.67.220.220 208.67.222.123 "
     b"208.67.220.123 4.2.2.1 4.2.2.2 4.2.2.3 4.2.2.4 4.2.2.5 4.2.2.6 64.6.64.6 64.6.65.6 77.88.8.8 "
     b"77.88.8.1 94.140.14.14 94.140.15.15 76.76.2.0 76.76.10.0 76.76.19.19 76.223.122.150 "
     b"185.228.168.9 185.228.169.9 114.114.114.114 114.114.115.115 223.5.5.5 223.6.6.6 119.29.29.29 "
-    b"180.76.76.76 101.101.101.101 168.126.63.1".split()
+    b"180.76.76.76 101.101.101.101 168.126.63.1 "
+    # The root servers, named by IANA, with those that they had before.
+    b"198.41.0.4 170.247.170.2 199.9.14.201 192.228.79.201 192.33.4.12 199.7.91.13 128.8.10.90 "
+    b"192.203.230.10 192.5.5.241 192.112.36.4 198.97.190.53 128.63.2.53 192.36.148.17 192.58.128.30 "
+    b"193.0.14.129 199.7.83.42 202.12.27.33".split()
 )
 """Public name servers: they are in every manual, and identify no one."""
-_RESOLVERS_V6 = frozenset(
+_NAME_SERVERS_V6 = frozenset(
     int(ipaddress.IPv6Address(written))
     for written in (
         "2001:4860:4860::8888", "2001:4860:4860::8844", "2606:4700:4700::1111",
         "2606:4700:4700::1001", "2620:fe::fe", "2620:fe::9", "2620:119:35::35", "2620:119:53::53",
         "2a10:50c0::ad1:ff", "2a10:50c0::ad2:ff", "2a02:6b8::feed:ff",
+        "2001:503:ba3e::2:30", "2801:1b8:10::b", "2001:500:84::b", "2001:500:2::c", "2001:500:2d::d",
+        "2001:500:a8::e", "2001:500:2f::f", "2001:500:12::d0d", "2001:500:1::53",
+        "2001:500:1::803f:235", "2001:7fe::53", "2001:503:c27::2:30", "2001:7fd::1",
+        "2001:500:9f::42", "2001:500:3::42", "2001:dc3::35",
     )
 )  # fmt: skip
 _ADDRESS_TAIL = re.compile(
@@ -93,12 +110,15 @@ _ADDRESS_WORD = re.compile(
 
 _RESERVED = (
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
-    "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16",
-    "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+    "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24",
+    "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24",
+    "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
 )  # fmt: skip
-"""The special-purpose registry (RFC 6890 and what followed), multicast and the reserved rest."""
+"""IANA's registry of special-purpose addresses (RFC 6890; RFC 1918, 5737, 6598, 7450, 7534 and
+7535 among others), multicast (RFC 5771), and the reserved rest (RFC 1112), which holds netmasks."""
 
-_RESERVED_V6 = ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+_RESERVED_V6 = ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
+"""The same for IPv6 (RFC 6890; RFC 2928, 3056, 3849, 7534 and 9637), inside of 2000::/3."""
 
 
 def _nets(written: tuple[str, ...]) -> list[tuple[int, int]]:
@@ -128,10 +148,9 @@ def _public_v4(doc: bytes, match: re.Match[bytes]) -> Span | None:
 
 
 def _is_everybodys(written: bytes, parts: list[int]) -> bool:
-    """Whether an address is a public resolver, or one that stands for any: 1.2.3.4, 5.5.5.5."""
+    """Whether an address is a public name server, or stands for any: 1.2.3.4, 123.123.123.123."""
     steps = {after - before for before, after in pairwise(parts)}
-    is_example = max(parts) <= _ONE_DIGIT and len(steps) == 1 and steps <= {-1, 0, 1}
-    return is_example or written in _RESOLVERS
+    return steps in ({0}, {1}, {-1}) or written in _NAME_SERVERS
 
 
 def _is_numbering(doc: bytes, match: re.Match[bytes], parts: list[int]) -> bool:
@@ -179,7 +198,7 @@ def _public_v6(doc: bytes, match: re.Match[bytes]) -> Span | None:
         value = int(ipaddress.IPv6Address(match.group().decode("ascii")))
     except ValueError:
         return None
-    if value in _RESOLVERS_V6 or any(value & mask == net for net, mask in _SPECIAL_V6):
+    if value in _NAME_SERVERS_V6 or any(value & mask == net for net, mask in _SPECIAL_V6):
         return None
     return None if _is_version(doc, match) else match.span()
 
@@ -188,6 +207,7 @@ def _is_version(doc: bytes, match: re.Match[bytes]) -> bool:
     start, end = match.span()
     return (
         VERSION_WORD.search(doc, max(0, start - 20), start) is not None
+        or _RELEASE_WORDS.search(doc, max(0, start - 24), start) is not None
         or _VERSION_TAIL.match(doc, end) is not None
     )
 

@@ -8,7 +8,7 @@ a prefix and the shape behind it. `secret` is the rest: what a program assigns t
 import re
 from collections.abc import Callable
 
-from corpus_assets.scrub.emails import SPELLED_AT
+from corpus_assets.scrub.emails import SHOUTED_AT, SPELLED_AT
 from corpus_assets.scrub.kernels.triggers import MARK, NUMBER, VALUE
 from corpus_assets.scrub.rule import PatternRule, Span, leads
 
@@ -112,6 +112,7 @@ MARKS: tuple[bytes, ...] = tuple(
             *(prefix for _, prefixes, _ in _TOKENS for prefix in prefixes),
             *(b"sk-", b"-----BEGIN"),
             *SPELLED_AT,
+            *SHOUTED_AT,
         },
         key=lambda prefix: (prefix[:1], -len(prefix), prefix),
     )

@@ -26,6 +26,7 @@ from corpus_assets.scrub.id_checks import (
     es_dni,
     fi_hetu,
     fr_nir,
+    gb_nhs,
     gb_nino,
     hk_id,
     ie_pps,
@@ -64,6 +65,8 @@ from corpus_assets.scrub.rule import (
 
 Valid = Callable[[bytes], bool]
 KIND = "national_id"
+_COUNTRY_CODE = re.compile(rb"\+[0-9]{1,3}[ -]\Z")
+"""Before the rest of a telephone number, which may have the shape of an id."""
 
 
 def _check(valid: Valid, words: str = "") -> Check:
@@ -71,6 +74,8 @@ def _check(valid: Valid, words: str = "") -> Check:
     context = re.compile(words.encode(), re.IGNORECASE) if words else None
 
     def check(doc: bytes, match: re.Match[bytes]) -> Span | None:
+        if _COUNTRY_CODE.search(doc, max(0, match.start() - 5), match.start()):
+            return None
         written = re.sub(rb"[^A-Za-z0-9]", b"", match.group()).upper()
         if not valid(written) or in_address(doc, match.start()):
             return None
@@ -138,6 +143,10 @@ RULES: tuple[PatternRule, ...] = (
     ),
     _id("se_pnr", rb"(?:19|20)?[0-9]{6}-[0-9]{4}", se_pnr, leads((6, b"-"), (8, b"-"))),
     _id("no_fnr", rb"[0-9]{6} ?[0-9]{5}", no_fnr, leads((11, None), (6, b" "))),
+    _id(
+        "gb_nhs", rb"[0-9]{3}([ -]?)[0-9]{3}\1[0-9]{4}", gb_nhs, leads((3, b" -"), (10, None)),
+        r"(?<![A-Za-z])nhs(?![A-Za-z])",
+    ),
     _id("fi_hetu", rb"[0-9]{6}[-A-FU-Y][0-9]{3}[0-9A-FHJ-NPR-Y]", fi_hetu, leads((6, None))),
     _id(
         "dk_cpr", rb"[0-9]{6}-?[0-9]{4}", dk_cpr, leads((6, b"-"), (10, None)),

@@ -50,7 +50,7 @@ _WORDS = _words(
 )
 _STEMS = (
     "telef", "teléf", "tèlef", "teleph", "téléph", "telefoon", "telekopi", "faxn", "whatsapp",
-    "puhel", "komórk", "мобил", "мобіл", "телеф", "сотов", "τηλέφ", "ტელეფ", "հեռախ",
+    "puhel", "komórk", "мобил", "мобіл", "телеф", "сотов", "τηλέφ", "τηλεφ", "ტელეფ", "հեռախ",
 )  # fmt: skip
 _ENDINGS = ("telefon", "telefoon", "hotline", "helpline", "puhelin")
 _IN_TEXT = re.compile(
@@ -76,8 +76,9 @@ _OTHERS = _words(
     isbn issn ean gtin upc asin doi pmid arxiv orcid oclc lccn cas order invoice serial serie sku vin
     part patent account acct iban swift bic licence license policy passport model ref reference case
     docket tracking item lot batch article zip code version ver edition build
+    postcode pincode plz psč индекс індекс icq qq zoom imei
     usd eur gbp chf jpy cny inr rub brl cad aud
-    bestell rechnung rechnungs artikel auftrag auftrags kunden plz hrb ust steuer konto commande facture
+    bestell rechnung rechnungs artikel auftrag auftrags kunden hrb ust steuer konto commande facture
     dossier siret siren tva rcs compte pedido factura expediente cuenta nif cif cnpj cpf rut ordine
     fattura ordernr zamówienie zamówienia faktura faktury regon krs sipariş fatura
     заказ заказа артикул счет счёт инн огрн кпп бик рейс договор

@@ -76,12 +76,19 @@ _EXTENSION = (
 _DIGITS = re.compile(rb"[0-9]+")
 _DIGIT_RUN = re.compile("[0-9]+")
 _APART = re.compile(GAP + rb"{2,}|\xc2\xa0| ")
+_DASH = rb"(?:-|\xe2\x80[\x90-\x95]|\xe2\x88\x92)"
+_HOUR = rb"(?:[01]?[0-9]|2[0-4])\.[0-5][0-9]"
+_DATE_MARK = rb"(?: ?(?:[./]|" + _DASH + rb") ?| )"
 _DATE = re.compile(
-    rb"(?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:19|20)[0-9]{2}(?![0-9])"
+    rb"(?:0?[1-9]|[12][0-9]|3[01])" + _DATE_MARK + rb"(?:0?[1-9]|[12][0-9]|3[01])" + _DATE_MARK
+    + rb"(?:19|20)[0-9]{2}(?![0-9])"
     rb"|[0-3]?[0-9]([-./])[0-3]?[0-9]\1[0-9]{2}(?![-./0-9])"
-    rb"|(?:19|20)[0-9]{2}[-./ ]?(?:0[1-9]|1[0-2])[-./ ]?(?:0[1-9]|[12][0-9]|3[01])(?![0-9])"
-    rb"|(?:19|20)[0-9]{2} ?(?:-|\xe2\x80\x93) ?(?:19|20)[0-9]{2}(?![0-9])"
-)
+    rb"|(?:19|20)[0-9]{2}" + _DATE_MARK + rb"?(?:0[1-9]|1[0-2])" + _DATE_MARK
+    + rb"?(?:0[1-9]|[12][0-9]|3[01])(?![0-9])"
+    rb"|(?:19|20)[0-9]{2} ?" + _DASH + rb" ?(?:19|20)[0-9]{2}(?![0-9])"
+    rb"|" + _HOUR + rb" ?" + _DASH + rb" ?" + _HOUR + rb"(?![0-9])"
+)  # fmt: skip
+"""Days, spans of years, opening hours."""
 _THOUSANDS = re.compile(rb"[0-9]{1,3}(?:([ .]|\xc2\xa0|\xe2\x80\xaf)[0-9]{3})(?:\1[0-9]{3})*")
 _BY_EXTENSION = re.compile(_EXTENSION)
 _BEHIND = re.compile(_EXTENSION + rb"|" + TAIL)
@@ -90,6 +97,19 @@ _COLUMNS = re.compile(rb"[0-9](?: {2}|\t)")
 _IN_ROW = re.compile(rb"[0-9] ")
 _SPACED = re.compile(rb"[0-9]+(?: [0-9]+)+")
 _YEAR = re.compile(rb"\(?(?:19|20)[0-9]{2}\)")
+_YEAR_BEHIND = re.compile(rb"\((?:19|20)[0-9]{2}\)?\Z")  # a volume's pages and year
+_MORE_DIGITS = re.compile(GAP + rb"{1,3}[0-9]")
+_WHOLE_AND_APART = re.compile(rb"[0-9]{9,}(?= )")
+_POSTAL_CODES = (  # what they look like, and what stands before
+    (re.compile(rb"[0-9]{5}-[0-9]{4}"), re.compile(rb"(?<![A-Z])[A-Z]{2}(?:,| \|)? \Z")),  # US
+    (
+        re.compile(rb"[0-9]{5}-[0-9]{3}"),
+        re.compile(rb"(?<![A-Za-z])cep[:. ]{0,3}\Z", re.IGNORECASE),
+    ),
+)
+_AREA_AND_EXTENSION = re.compile(rb"0[0-9]{1,5} ?/ ?[0-9]{2,8} ?- ?[0-9]{1,5}")
+_LAST_DIGITS = re.compile(rb"/[0-9]{1,3}\Z")
+_RUSSIAN = re.compile(rb"\([0-9]{3,5}\) ?[0-9]{1,3}-[0-9]{2}-[0-9]{2}")
 _IN_BRACKETS = re.compile(rb"(?:[0-9][ -]?)?\([0-9]{2,5}\)")
 _DECIMAL = re.compile(rb"\+? ?[0-9]+\.[0-9]+")
 
@@ -127,7 +147,10 @@ def rules(regions: tuple[str, ...]) -> tuple[PatternRule, ...]:
 
 
 def _international(doc: bytes, match: re.Match[bytes]) -> Span | None:
-    start = match.start()
+    start, end = match.span()
+    other = _LAST_DIGITS.search(match.group())  # of a second number that begins like this one
+    if other and _is_international(match.group()[: other.start()].decode(), False):
+        return start, end
     for end in _ends(doc, match):
         if _is_international(doc[start:end].decode(), False):
             return start, _with_extension(doc, end)
@@ -159,7 +182,10 @@ def _national(regions: tuple[str, ...]) -> Check:
         span = _as_written(doc, match, regions) or _by_word(doc, match)
         if span is None or in_address(doc, span[0]) or calls_it_otherwise(doc, span[0]):
             return None
-        return span[0], _with_extension(doc, span[1])
+        start, end = span
+        if doc[start : start + 1] == b"(" and b")" not in doc[start:end]:
+            start += 1  # it opens before the number and closes behind it
+        return start, _with_extension(doc, end)
 
     return check
 
@@ -183,11 +209,16 @@ def _by_word(doc: bytes, match: re.Match[bytes]) -> Span | None:
     """Return the run, where a word for telephone stands beside it."""
     start, end = match.span()
     written = match.group()
-    if written.startswith(b"(") and b")" not in written:
-        start += 1
     is_thousands = _THOUSANDS.fullmatch(written) is not None
     if is_thousands and written.endswith(b"00"):
         return None  # a round number
+    for code, before in _POSTAL_CODES:
+        if code.fullmatch(written) and before.search(doc, max(0, start - 8), start):
+            return None
+    if _MORE_DIGITS.match(doc, end):  # the run goes on: it is more than one number
+        first = _WHOLE_AND_APART.match(written)
+        if first is not None:
+            end = start + first.end()
     is_short = written.isdigit() and end - start < 9
     is_bare = is_thousands or is_short or _DECIMAL.fullmatch(written) is not None
     return (start, end) if has_phone_word(doc, (start, end), is_bare) else None
@@ -238,8 +269,14 @@ def is_national(written: bytes, regions: tuple[str, ...]) -> bool:
     groups = [group.decode() for group in _DIGITS.findall(written)]
     digits = "".join(groups)
     is_marked = digits.startswith("0") or _IN_BRACKETS.match(written) is not None
+    # The library knows areas of three digits; people write those of five that small towns have.
+    if "RU" in regions and len(digits) == 10 and _RUSSIAN.fullmatch(written):
+        russian = _parse(digits, "RU")
+        return russian is not None and is_valid_number(russian)
     if not 9 <= len(digits) <= 12 or len(groups) < 3 - is_marked or _is_something_else(written):
         return False
+    if set(map(len, groups)) == {3} and (is_marked or b"-" not in written):
+        return False  # ids and thousands
     for region, prefix, pattern in _plans(None if is_marked else regions):
         has_prefix = bool(prefix) and digits.startswith(prefix)
         if not pattern.fullmatch(digits, len(prefix) if has_prefix else 0):
@@ -257,13 +294,16 @@ def is_national(written: bytes, regions: tuple[str, ...]) -> bool:
 
 
 def _is_something_else(written: bytes) -> bool:
-    """Whether it is another number: marks of two kinds, thousands, ids of three equal groups or with
-    single digits, years, draws of a lottery (rising pairs), addresses of hosts."""
+    """Whether it is another number: marks of two kinds, thousands, ids with single digits, years,
+    draws of a lottery (rising pairs), addresses of hosts."""
     groups = _DIGITS.findall(written)
     lengths = [len(group) for group in groups]
-    if len(set(written) & set(b"-./")) > 1 or _THOUSANDS.fullmatch(written):
+    has_two_marks = len(set(written) & set(b"-./")) > 1
+    if has_two_marks and not _AREA_AND_EXTENSION.fullmatch(written):
         return True
-    if lengths == [3, 3, 3] or min(lengths[1:]) == 1 or groups[0] == b"0" or _YEAR.match(written):
+    if _THOUSANDS.fullmatch(written) or min(lengths[1:]) == 1 or groups[0] == b"0":
+        return True
+    if _YEAR.match(written) or _YEAR_BEHIND.search(written):
         return True
     if set(lengths) == {2} and max(groups) <= b"50":
         return groups == sorted(set(groups))

@@ -18,7 +18,7 @@ from corpus_assets.scrub.kernels.triggers import NUMBER, lead
 Span = tuple[int, int]
 Check = Callable[[bytes, re.Match[bytes]], Span | None]
 
-GAP = rb"(?:[ ().\-/]|\xc2\xa0|\xe2\x80[\xaf\x90-\x93])"
+GAP = rb"(?:[ ().\-/]|\xc2\xa0|\xe2\x80[\xaf\x90-\x95]|\xe2\x88\x92)"
 """One separator inside a number: the kernel's own list."""
 
 HEAD_OR_VALUE = (

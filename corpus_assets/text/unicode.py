@@ -113,6 +113,15 @@ def letter_table() -> npt.NDArray[np.uint8]:
 
 
 @lru_cache(maxsize=1)
+def decimal_table() -> npt.NDArray[np.uint8]:
+    """uint8[0x20000]: the ASCII digit that a decimal digit of any script stands for, 0 elsewhere."""
+    table = np.zeros(0x20000, dtype=np.uint8)
+    digits = code_points(_DIGITS)  # scripts list theirs from zero to nine
+    table[digits] = 0x30 + np.arange(len(digits)) % 10
+    return table
+
+
+@lru_cache(maxsize=1)
 def sentence_terminals() -> npt.NDArray[np.int32]:
     """int32[k], sorted code points that can end a sentence."""
     return code_points(_SENTENCE_TERMINALS)

@@ -11,6 +11,7 @@ from corpus_assets.scrub.kernels.candidates import find_places
 from corpus_assets.scrub.kernels.triggers import byte_classes, marks_of
 from corpus_assets.scrub.settings import KINDS
 from corpus_assets.text.split import Bytes, Ints
+from corpus_assets_tests.scrub.ascii_digits import with_ascii_digits
 from corpus_assets_tests.scrub.test_rules import IDS, KEYS, PHONES
 from corpus_assets_tests.signals.support.texts import real_texts
 
@@ -25,9 +26,10 @@ PIECES = [
     "GB29NWBK60161331926819", "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
     "password: 'Xk29fLq0Zr81mNpT'", "2024-01-01 12:30", "ISBN 978-3-16-148410-0",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----",
+    "konto 61 1090 1014 0000 0712 1981 2874", "jane AT widgets DOT org", "４１１１１１１１１１１１１１１１",
     "-----BEGIN PRIVATE KEY-----\n", "MIIEpAIBAAKCAQEA\n", "tel ", "card ", "passport ",
 ]  # fmt: skip
-GLUE = [*" \n.,-/()+@=:_'\"aZ0é漢\u00a0\u202f\u2013\ud800", "12", "345", " ", " "]
+GLUE = [*" \n.,-/()+@=:_'\"aZ0é漢\u00a0\u202f\u2013\u2212\ud800１٣（）－", "12", "345", " ", " "]
 
 
 def batch_of(texts: list[str]) -> tuple[Bytes, Ints, list[bytes]]:
@@ -39,6 +41,7 @@ def batch_of(texts: list[str]) -> tuple[Bytes, Ints, list[bytes]]:
 def by_plain_scan(doc: bytes, kinds: frozenset[str]) -> list[Found]:
     """The reference: every rule's expression over the whole text, from left to right."""
     table = table_of(kinds)
+    doc, written = with_ascii_digits(doc)
     found: dict[str, list[Found]] = {kind: [] for kind in table.kinds}
     for rule in table.rules:
         at = 0
@@ -46,8 +49,9 @@ def by_plain_scan(doc: bytes, kinds: frozenset[str]) -> list[Found]:
             span = rule.check(doc, match)
             at = match.start() + 1
             if span is not None:
-                found[rule.kind].append((*span, rule.kind))
-                at = max(at, span[1])
+                start, end = span
+                found[rule.kind].append((written[start], written[end], rule.kind))
+                at = max(at, end)
     return strongest(found.values())
 
 

@@ -53,6 +53,23 @@ PHONES = [
     ("โทร 02 123 4567", "02 123 4567"),
     ("Phone:\n467 3395\n", "467 3395"),
     ("Phone 467 3395, 467 3396", "467 3395"),
+    ("هاتف: ٠٥٠ ١٢٣ ٤٥٦٧", "٠٥٠ ١٢٣ ٤٥٦٧"),
+    ("اتصل على +٩٧١ ٤ ١٢٣ ٤٥٦٧ الآن", "+٩٧١ ٤ ١٢٣ ٤٥٦٧"),
+    ("تلفن ۰۲۱-۸۸۷۷۶۶۵۵", "۰۲۱-۸۸۷۷۶۶۵۵"),
+    ("फोन: ९८७६५ ४३२१०", "९८७६५ ४३२१०"),
+    ("ফোন: ০১৭১২-৩৪৫৬৭৮", "০১৭১২-৩৪৫৬৭৮"),
+    ("โทร ๐๒-๑๒๓-๔๕๖๗", "๐๒-๑๒๓-๔๕๖๗"),
+    ("電話０３－１２３４－５６７８まで", "０３－１２３４－５６７８"),
+    ("電話（０３）１２３４－５６７８", "（０３）１２３４－５６７８"),
+    ("热线（010）65521234", "（010）65521234"),
+    ("电话：010－65521234", "010－65521234"),
+    ("电话: 022―23859575", "022―23859575"),
+    ("Telefon: 08−789 50 00", "08−789 50 00"),
+    ("nachts 089/2180-2412", "089/2180-2412"),
+    ("Suscripciones +54 9 11 4556-9147/48 o", "+54 9 11 4556-9147/48"),
+    ("Γραμμή ΑΙDS, Τηλεφωνική: 2107222222", "2107222222"),
+    ("+81 158-23-2012", "+81 158-23-2012"),
+    ("专线（0800-030598）", "0800-030598"),
 ]
 
 
@@ -86,6 +103,33 @@ def test_extensions_and_labels_behind_a_number_belong_to_it(text: str, numbers: 
     for one in numbers:
         rest = rest.replace(one, "", 1)
     assert not any(char.isdigit() for char in rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("电话：021-56692669 13917985004 021-36070335 13701664517",
+         ["021-56692669", "13917985004", "021-36070335"]),
+        ("CEP 79020-250 - CAMPO GRANDE - MS (67) 3316-7200 Fone", ["(67) 3316-7200"]),
+        ("тел. +7 (343) 379-00-33, ICQ: 435477375", ["+7 (343) 379-00-33"]),
+    ],
+)  # fmt: skip
+def test_numbers_beside_each_other_are_told_apart(text: str, numbers: list[str]) -> None:
+    assert found(text, "phone") == numbers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Call us: Box 2350, Seattle, WA 98195-2350", "Telefone, CEP: 78580-000, Alta Floresta",
+        "Fone, cep 79020-250", "Soc. Lond. 46, 425-442 (2000)", "Contact, ICQ 435477375",
+        "call QQ: 654731575", "tel 1 / 12 / 2020", "contact 2021 – 01 – 18", "phone © 2015 — 2024",
+        "phones of ٢٠٢٠-٢٠٢١", "هاتف ١٢/٠١/٢٠٢٠", "ISBN ９７８－３－１６－１４８４１０－０", "1−2−3−4−5−6−7",
+        "phone, Mo-Fr 8.30-12.30", "phone, 9.00 – 16.00", "ids 501-234-567", "01/02-2020", "0123/4567-8901-234",
+    ],
+)  # fmt: skip
+def test_postal_codes_dates_pages_and_accounts_of_messengers_are_no_telephones(text: str) -> None:
+    assert found(text, "phone") == []
 
 
 @pytest.mark.parametrize(
@@ -151,7 +195,7 @@ def test_words_inside_of_words_say_nothing(words: str) -> None:
         ("011 44 20 7946 0958", None), ("00 33 1 42 68 53 00", None), ("+91-98765-43210", None),
         ("numéro de portable : 0612345678", None), ("call me on 6182261460", None),
         ("Mario 347 123 4567", "it"), ("小王 138-1234-5678", "zho_Hans"), ("Ahmet 532 123 45 67", "tr"),
-        ("Иван 8-916-123-45-67", "ru"), ("Biuro 22 123 45 67", "pl"), ("María 912 34 56 78", "es"),
+        ("Иван 8-916-123-45-67", "ru"), ("Приемная (38253) 2-14-05", "ru"), ("Rezerwacje 501-234-567", "pl"), ("Biuro 22 123 45 67", "pl"), ("María 912 34 56 78", "es"),
     ],
 )  # fmt: skip
 def test_numbers_of_other_countries_are_found_whole(text: str, language: str | None) -> None:
@@ -197,6 +241,13 @@ def test_examples_of_the_numbering_plans_are_found_with_a_plus_and_after_a_word(
 def test_a_card_is_found(number: str) -> None:
     for text in (f"pay with {number}, please", f"カード番号は{number}です", f"карта: {number}"):
         assert found(text, "credit_card") == [number]
+
+
+@pytest.mark.parametrize(
+    "number", ["４１１１ １１１１ １１１１ １１１１", "٤١١١١١١١١١١١١١١١", "४१११-११११-११११-११११"]
+)
+def test_a_card_is_found_in_the_digits_of_any_script(number: str) -> None:
+    assert found(f"pay with {number}, please", "credit_card") == [number]
 
 
 def test_the_code_behind_a_card_stays_outside_of_it() -> None:
@@ -268,6 +319,36 @@ def test_what_is_too_long_or_does_not_add_up_is_no_account(text: str) -> None:
     assert found(text, "iban") == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Numer konta: {}", "na konto {} w banku", "Nr rachunku bankowego {}.", "NRB {}",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "account",
+    [
+        "61 1090 1014 0000 0712 1981 2874", "61109010140000071219812874",
+        "27-1140-2004-0000-3002-0135-5387",
+    ],
+)  # fmt: skip
+def test_a_polish_account_without_its_country_is_found_after_a_word(
+    text: str, account: str
+) -> None:
+    assert found(text.format(account), "iban") == [account]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "61 1090 1014 0000 0712 1981 2874", "konto 62 1090 1014 0000 0712 1981 2874",
+        "konto 61 1090 1014 0000 0712 1981", "kontrola 61109010140000071219812874",
+    ],
+)  # fmt: skip
+def test_other_numbers_of_that_length_are_no_accounts(text: str) -> None:
+    assert found(text, "iban") == []
+
+
 IDS = {
     "us_ssn": ("078-05-1120", ""), "us_ssn_plain": ("078 05 1120", "SSN "),
     "us_itin": ("912-90-3456", ""), "ca_sin": ("046 454 286", "Social insurance number "),
@@ -293,7 +374,7 @@ IDS = {
     "gb_nino_plain": ("AB123456C", "National Insurance number "),
     "it_fiscal_code": ("RCCMNL83S18D969H", ""), "in_pan": ("ACUPA7085R", "PAN "),
     "sg_nric": ("S1234567D", ""), "hk_id": ("G123456(A)", ""), "tw_id": ("A123456789", "身分證"),
-    "mx_curp": ("BOXW310820HNERXN09", ""), "passport_mixed": ("C01X00T47", ""),
+    "gb_nhs": ("943 476 5919", "NHS number "), "mx_curp": ("BOXW310820HNERXN09", ""), "passport_mixed": ("C01X00T47", ""),
 }  # fmt: skip
 del IDS["passport_mixed"]
 
@@ -451,6 +532,10 @@ def test_what_programs_write_with_an_at_sign_is_no_address(text: str) -> None:
         ("jane {AT} widgets {DOT} org", "jane {AT} widgets {DOT} org"),
         ("jane ( at ) widgets ( dot ) org", "jane ( at ) widgets ( dot ) org"),
         ("info(arroba)empresa(punto)es", "info(arroba)empresa(punto)es"),
+        ("Jane <at> widgets <dot> org>", "Jane <at> widgets <dot> org"),
+        ("by jane AT widgets DOT org.", "jane AT widgets DOT org"),
+        ("jane DOT doe AT mail DOT widgets DOT org", "jane DOT doe AT mail DOT widgets DOT org"),
+        ("(jane-AT-widgets-DOT-org)", "jane-AT-widgets-DOT-org"),
     ],
 )
 def test_addresses_that_are_spelled_out_in_brackets_are_found(text: str, address: str) -> None:
@@ -461,7 +546,10 @@ def test_addresses_that_are_spelled_out_in_brackets_are_found(text: str, address
     "text",
     [
         "look at widgets dot org", "meet (at) noon", "the price (at) 5. Then", "we are (at) home.",
-        "(at) widgets.org", "look (at)", "f(at)", "sit (at) the table",
+        "(at) widgets.org", "look (at)", "f(at)", "sit (at) the table", "look at the dot",
+        "look at the dot org", "WRITE TO JANE AT WIDGETS DOT ORG", "look AT widgets.org",
+        "AT widgets DOT org", "meet AT noon DOT", "jane AT-widgets DOT org", "x <at> the table",
+        "jane -AT widgets DOT org",
     ],
 )  # fmt: skip
 def test_at_alone_spells_no_address(text: str) -> None:
@@ -507,7 +595,9 @@ def test_sections_and_versions_are_no_addresses(text: str) -> None:
         "fixed in 24.7.99.23", "upgrade to 31.7.99.23", "requests==22.31.0.41", "foo>=41.2.3.44",
         "groonga-21.7.99.23", "93.184.216.34-beta", "tool 93.184.216.34.tar.gz",
         "([12.2.6.9](https://262.ecma-international.org/#a))", "ssh (见 第 9.2.1.4 节)",
-        "94.2.0.192.in-addr.arpa", "34.216.184.93.in-addr.arpa.",
+        "94.2.0.192.in-addr.arpa", "34.216.184.93.in-addr.arpa.", "dns 1.2.3.7.a.b.c.d.ip6.arpa",
+        "fixed in 3.12.130.41 (May)", "upgrading to 93.184.216.34", "The version is 93.184.216.34.",
+        "introduced in 112.0.215.49",
     ],
 )  # fmt: skip
 def test_numbers_of_sections_versions_and_reverse_zones_are_no_addresses(text: str) -> None:
@@ -520,7 +610,8 @@ def test_numbers_of_sections_versions_and_reverse_zones_are_no_addresses(text: s
         "8.8.8.8 and 8.8.4.4", "dns 1.1.1.1", "ping 1.2.3.4", "server 4.3.2.1:80", "host 5.5.5.5",
         "127.0.0.1:80 0.0.0.0:80 10.1.2.3 172.16.3.4 192.168.3.4 169.254.9.9 100.64.9.9",
         "192.0.2.1 198.51.100.7 203.0.113.9 224.0.0.251 255.255.255.255",
-        "2001:4860:4860::8888 2606:4700:4700::1111 2001:db8::1",
+        "2001:4860:4860::8888 2606:4700:4700::1111 2001:db8::1", "ip 123.123.123.123, 101.102.103.104:80",
+        "a.root-servers.net 198.41.0.4 2001:503:ba3e::2:30", "AS112: 192.175.48.1 2620:4f:8000::1",
     ],
 )  # fmt: skip
 def test_addresses_that_identify_nobody_stay(text: str) -> None:
@@ -546,6 +637,11 @@ def test_addresses_that_identify_nobody_stay(text: str) -> None:
         ("The address is 45.33.32.15. Please call.", "45.33.32.15"),
         ("since 93.184.216.34 was blocked", "93.184.216.34"),
         ("45.33.32.15 example.org www", "45.33.32.15"),
+        ("a connection from 85.214.132.117 port 22", "85.214.132.117"),
+        ("logged in at ten with 85.214.132.117", "85.214.132.117"),
+        ("the mail server was moved to 85.214.132.117", "85.214.132.117"),
+        ("the record was updated to 85.214.132.117", "85.214.132.117"),
+        ("85.214.132.117.static.example.net", "85.214.132.117"),
         ("адрес 45.33.32.15", "45.33.32.15"),
         ("ssh root@12.30.44.18", "12.30.44.18"),
         ("http://12.30.44.18/admin", "12.30.44.18"),

@@ -57,8 +57,10 @@ def _gap(data: Bytes, at: int, high: int, classes: Bytes) -> int:
         return 2
     if byte == 0xE2 and at + 2 < high and data[at + 1] == 0x80:
         last = data[at + 2]
-        if last == 0xAF or 0x90 <= last <= 0x93:  # narrow no-break space, hyphens, dashes
+        if last == 0xAF or 0x90 <= last <= 0x95:  # narrow no-break space, hyphens, dashes
             return 3
+    if byte == 0xE2 and at + 2 < high and data[at + 1] == 0x88 and data[at + 2] == 0x92:  # minus
+        return 3
     return 0
 
 
