@@ -4,7 +4,7 @@ What is public is decided by the tables here and not by the standard library, wh
 between patch releases of Python. Three things look like an address and are none that identifies
 anybody:
 
-* addresses everybody writes: public resolvers, the root servers, `1.2.3.4`, reverse zones;
+* addresses everybody writes: public resolvers, root servers by name, `1.2.3.4`, reverse zones;
 * numbers of sections: at the start of a line with a title or a dot behind, or among numbers that
   are written so (7.3.44.1, 7.3.44.2, 7.3.44.). Their groups have one or two digits; of addresses in
   use one in forty has;
@@ -76,11 +76,7 @@ _NAME_SERVERS = frozenset(
     b"208.67.220.123 4.2.2.1 4.2.2.2 4.2.2.3 4.2.2.4 4.2.2.5 4.2.2.6 64.6.64.6 64.6.65.6 77.88.8.8 "
     b"77.88.8.1 94.140.14.14 94.140.15.15 76.76.2.0 76.76.10.0 76.76.19.19 76.223.122.150 "
     b"185.228.168.9 185.228.169.9 114.114.114.114 114.114.115.115 223.5.5.5 223.6.6.6 119.29.29.29 "
-    b"180.76.76.76 101.101.101.101 168.126.63.1 "
-    # The root servers, named by IANA, with those that they had before.
-    b"198.41.0.4 170.247.170.2 199.9.14.201 192.228.79.201 192.33.4.12 199.7.91.13 128.8.10.90 "
-    b"192.203.230.10 192.5.5.241 192.112.36.4 198.97.190.53 128.63.2.53 192.36.148.17 192.58.128.30 "
-    b"193.0.14.129 199.7.83.42 202.12.27.33".split()
+    b"180.76.76.76 101.101.101.101 168.126.63.1".split()
 )
 """Public name servers: they are in every manual, and identify no one."""
 _NAME_SERVERS_V6 = frozenset(
@@ -89,12 +85,12 @@ _NAME_SERVERS_V6 = frozenset(
         "2001:4860:4860::8888", "2001:4860:4860::8844", "2606:4700:4700::1111",
         "2606:4700:4700::1001", "2620:fe::fe", "2620:fe::9", "2620:119:35::35", "2620:119:53::53",
         "2a10:50c0::ad1:ff", "2a10:50c0::ad2:ff", "2a02:6b8::feed:ff",
-        "2001:503:ba3e::2:30", "2801:1b8:10::b", "2001:500:84::b", "2001:500:2::c", "2001:500:2d::d",
-        "2001:500:a8::e", "2001:500:2f::f", "2001:500:12::d0d", "2001:500:1::53",
-        "2001:500:1::803f:235", "2001:7fe::53", "2001:503:c27::2:30", "2001:7fd::1",
-        "2001:500:9f::42", "2001:500:3::42", "2001:dc3::35",
     )
 )  # fmt: skip
+_ROOT_SERVER = re.compile(
+    rb"(?<![A-Za-z0-9.-])[a-m]\.root-servers\.net[^\r\n]{0,64}\Z", re.IGNORECASE
+)
+"""The name of a root server, which its addresses stand behind in lists and hints files."""
 _ADDRESS_TAIL = re.compile(
     rb":[0-9]{2,5}(?![0-9])|/[0-9]{1,2}(?![0-9.])| - [^ \r\n]{1,64} \["  # the last: a server's log
 )
@@ -140,6 +136,8 @@ def _public_v4(doc: bytes, match: re.Match[bytes]) -> Span | None:
     if any(value & mask == net for net, mask in _SPECIAL_V4):
         return None
     if _is_everybodys(match.group(), parts) or _REVERSE_ZONE.match(doc, match.end()):
+        return None
+    if _is_root_server(doc, match):
         return None
     if _is_version(doc, match) or (max(parts) <= _TWO_DIGITS and _is_numbering(doc, match, parts)):
         return None
@@ -200,7 +198,12 @@ def _public_v6(doc: bytes, match: re.Match[bytes]) -> Span | None:
         return None
     if value in _NAME_SERVERS_V6 or any(value & mask == net for net, mask in _SPECIAL_V6):
         return None
-    return None if _is_version(doc, match) else match.span()
+    return None if _is_root_server(doc, match) or _is_version(doc, match) else match.span()
+
+
+def _is_root_server(doc: bytes, match: re.Match[bytes]) -> bool:
+    start = match.start()
+    return _ROOT_SERVER.search(doc, max(0, start - 84), start) is not None
 
 
 def _is_version(doc: bytes, match: re.Match[bytes]) -> bool:

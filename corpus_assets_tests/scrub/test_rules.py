@@ -611,7 +611,8 @@ def test_numbers_of_sections_versions_and_reverse_zones_are_no_addresses(text: s
         "127.0.0.1:80 0.0.0.0:80 10.1.2.3 172.16.3.4 192.168.3.4 169.254.9.9 100.64.9.9",
         "192.0.2.1 198.51.100.7 203.0.113.9 224.0.0.251 255.255.255.255",
         "2001:4860:4860::8888 2606:4700:4700::1111 2001:db8::1", "ip 123.123.123.123, 101.102.103.104:80",
-        "a.root-servers.net 198.41.0.4 2001:503:ba3e::2:30", "AS112: 192.175.48.1 2620:4f:8000::1",
+        "a.root-servers.net | 198.41.0.4, 2001:503:ba3e::2:30 | VeriSign, Inc.",
+        "M.ROOT-SERVERS.NET.      3600000      AAAA  2001:dc3::35", "AS112: 192.175.48.1 2620:4f:8000::1",
     ],
 )  # fmt: skip
 def test_addresses_that_identify_nobody_stay(text: str) -> None:
@@ -642,6 +643,9 @@ def test_addresses_that_identify_nobody_stay(text: str) -> None:
         ("the mail server was moved to 85.214.132.117", "85.214.132.117"),
         ("the record was updated to 85.214.132.117", "85.214.132.117"),
         ("85.214.132.117.static.example.net", "85.214.132.117"),
+        ("the server is at 198.41.0.4, which", "198.41.0.4"),
+        ("x.root-servers.net 85.214.132.117", "85.214.132.117"),
+        ("see a.root-servers.net\n85.214.132.117", "85.214.132.117"),
         ("адрес 45.33.32.15", "45.33.32.15"),
         ("ssh root@12.30.44.18", "12.30.44.18"),
         ("http://12.30.44.18/admin", "12.30.44.18"),
