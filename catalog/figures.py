@@ -5,8 +5,9 @@ from math import isfinite
 Z = 1.959964  # 95%, two-sided
 
 
-def wilson(part: int, whole: int) -> tuple[float, float]:
-    """Return the 95% score interval of a share (Wilson 1927); (0, 1) where nothing was counted."""
+def wilson(part: float, whole: float) -> tuple[float, float]:
+    """Return the 95% score interval of a share (Wilson 1927); (0, 1) where nothing was counted. Of
+    a weighted sample, `whole` is its effective size."""
     if not whole:
         return 0.0, 1.0
     share, shrink = part / whole, 1 + Z * Z / whole

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         resolve_doc_id,
     )
     from catalog.ask.exposure import Exposure, training_exposure
+    from catalog.ask.judgements import Judgements, list_judgements, summarise_judgements
+    from catalog.ask.proposals import ABOVE, signal_value, threshold_name
     from catalog.ask.raw import (
         FetchedRecord,
         fetch_original,
@@ -28,14 +30,15 @@ if TYPE_CHECKING:
         withheld,
     )
     from catalog.ask.review import (
-        Judgements,
-        list_judgements,
+        Place,
+        is_good,
         new_judgement,
-        next_sample,
-        review_groups,
-        summarise_judgements,
+        parse_place,
+        place_of,
+        shown_record,
     )
     from catalog.ask.sql import QueryAnswer, check_query, run_query
+    from catalog.ask.strata import DRAWN, MOST_DRAWN, Asked, Drawn, Sizes, draw, stratum_sizes
     from catalog.ask.tokens import Padding, Traced, sample_tokens, trace_token
     from catalog.ask.versions import (
         Moved,
@@ -51,10 +54,15 @@ else:
     __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
+    "ABOVE",
     "BY_BENCHMARK",
     "BY_ITEM",
+    "DRAWN",
+    "MOST_DRAWN",
+    "Asked",
     "BenchmarkFound",
     "ClusterStory",
+    "Drawn",
     "Exposure",
     "FetchedRecord",
     "FoundRecords",
@@ -62,8 +70,10 @@ __all__ = [
     "Judgements",
     "Moved",
     "Padding",
+    "Place",
     "QueryAnswer",
     "Resolved",
+    "Sizes",
     "Traced",
     "VersionDifference",
     "benchmarks_found",
@@ -73,23 +83,29 @@ __all__ = [
     "diff_settings",
     "diff_versions",
     "document_history",
+    "draw",
     "fetch_original",
     "find_host",
     "find_ids",
     "find_text",
     "find_url",
+    "is_good",
     "list_judgements",
     "new_judgement",
-    "next_sample",
     "outcome_of",
+    "parse_place",
+    "place_of",
     "refuse_suppressed",
     "resolve_doc_id",
     "resolve_version",
-    "review_groups",
     "run_query",
     "sample_tokens",
+    "shown_record",
+    "signal_value",
+    "stratum_sizes",
     "summarise_judgements",
     "takedowns_covering",
+    "threshold_name",
     "trace_token",
     "training_exposure",
     "version_funnel",

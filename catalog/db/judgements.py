@@ -62,14 +62,24 @@ class JudgementMethods:
         if row.why is not None and len(row.why) > MAX_WHY_CHARS:
             raise CatalogConflict(f"the reason is longer than {MAX_WHY_CHARS:,} characters")
         with self.database.write() as connection:
-            status = select(Version.c.status).where(Version.c.name == row.version)
-            if connection.scalar(status) != "live":
-                raise CatalogConflict(f"{row.version} is not a live version: judge a live one")
+            _require_live(connection, row.version)
             same = [Judgement.c[name] == getattr(row, name) for name in KEY]
             connection.execute(delete(Judgement).where(*same))
             values = values_of(row) | {"created_at": row.created_at or timestamp()}
             connection.execute(insert(Judgement).values(**values))
             count_review(connection, row.version)
+
+    def withdraw_judgement(
+        self, version: str, doc_id: str, snapshot: str, part: int, offset: int, judged_by: str
+    ) -> None:
+        """Delete a person's judgement on a record, where there is one; the version's gate is
+        recounted."""
+        given = (version, doc_id, snapshot, part, offset, judged_by)
+        with self.database.write() as connection:
+            _require_live(connection, version)
+            same = [Judgement.c[name] == value for name, value in zip(KEY, given, strict=True)]
+            connection.execute(delete(Judgement).where(*same))
+            count_review(connection, version)
 
     def judgements(self, version: str) -> list[JudgementRow]:
         """Return the judgements about a version, oldest first."""
@@ -78,6 +88,12 @@ class JudgementMethods:
 
 
 KEY = ("version", "doc_id", "snapshot", "part", "offset", "judged_by")
+
+
+def _require_live(connection: Connection, version: str) -> None:
+    status = select(Version.c.status).where(Version.c.name == version)
+    if connection.scalar(status) != "live":
+        raise CatalogConflict(f"{version} is not a live version: judge a live one")
 
 
 def _judgements(connection: Connection, version: str) -> list[JudgementRow]:

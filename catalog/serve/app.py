@@ -1,8 +1,8 @@
 """The web application: its addresses, who may ask, and what may leave.
 
-Everything is rendered here; pages have no scripts and load nothing from elsewhere. A page chooses
-its own text, so every value is escaped, control characters are written out, and no address is
-followed. Text of a document under a takedown is not shown, whatever version still has it.
+Everything is rendered here; pages load nothing from elsewhere, and have no scripts but the one that
+gives a review its keys, named by its digest. A page chooses its own text, so every value is escaped,
+control characters are written out, and no address is followed. Text of a document under a takedown is not shown, whatever version still has it.
 """
 
 import hmac
@@ -29,10 +29,9 @@ from catalog.ask import (
     diff_settings,
     document_history,
     new_judgement,
-    next_sample,
+    parse_place,
     resolve_doc_id,
     resolve_version,
-    review_groups,
     summarise_judgements,
     training_exposure,
     version_funnel,
@@ -44,7 +43,7 @@ from catalog.formats.urls import address_of
 from catalog.lineage import Lineage, QueryLimits, require_present
 from catalog.pages import environment, put_header, stylesheet
 from catalog.plugins import installed, load
-from catalog.serve import story
+from catalog.serve import review, story
 from catalog.serve.differences import Differences
 from catalog.serve.guard import STYLESHEET, Form, Guard, is_foreign
 from catalog.serve.thresholds import what_if
@@ -114,9 +113,10 @@ class Application:
         self.registry, self.store = registry, store
         self.versions = Versions(registry, store)
         self._differences = Differences(registry, store)
+        self._samples = review.Samples()
         self._form_token = secrets.token_urlsafe(32) if with_review else ""
         self._pages = environment(Path(__file__).with_name("templates"))
-        self._pages.globals["link"] = link
+        self._pages.globals |= {"link": link, "keys": review.KEYS}
 
     @asynccontextmanager
     async def open(self, app: Starlette) -> AsyncIterator[None]:
@@ -216,11 +216,16 @@ class Application:
         with self.versions.lineage(name) as lineage:
             answer = resolve_version(self.registry, self.store, name)
             steps = version_funnel(lineage)
-            sums = summarise_judgements(lineage)
         others = [r.name for r in self.registry.versions() if r.name != name]
         return self.page(
             "version.html",
-            {"version": answer, "steps": steps, "row": row, "others": others[::-1], "sums": sums},
+            {
+                "version": answer,
+                "steps": steps,
+                "row": row,
+                "others": others[::-1],
+                "judgements": len(self.registry.judgements(name)),
+            },
             name,
         )
 
@@ -251,33 +256,34 @@ class Application:
         return page
 
     def review(self, request: Request) -> Response:
-        """Show the next record that fits a question, for people to judge where that is asked for."""
-        asked = request.query_params
-        by = asked.get("by", "").strip()
-        skip = story.number(asked.get("skip", ""), "skip", 0) or 0
-        wanted = {name: asked.get(name, "") for name in ("stage", "reason", "language")}
-        with self.versions.lineage(asked.get("version")) as lineage:
+        """Show a record of a sample, for people to judge where that is asked for."""
+        query = request.query_params
+        asked, by = review.asked_of(query), query.get("by", "").strip()
+        at = story.number(query.get("at", ""), "at", None)
+        with self.versions.lineage(query.get("version")) as lineage:
             version = lineage.version.name
-            shown = next_sample(lineage, wanted, by, skip)
-            rules = story.rules_of(lineage, shown) if shown else []
-            groups, sums = review_groups(lineage), summarise_judgements(lineage)
-        here = {"version": version, "by": by or None} | {k: v or None for k, v in wanted.items()}
-        mine = sum(row.judged_by == by for row in self.registry.judgements(version)) if by else 0
+            sizes = self._samples.sizes(lineage)
+            drawn = self._samples.drawn(lineage, asked)
+            judged = review.judged_by(self.registry.judgements(version), by, drawn)
+            shown = review.page_of(lineage, drawn, judged, at)
         values = {
             "version": version,
-            "wanted": wanted,
+            "asked": asked,
             "by": by,
-            "skip": skip,
-            "mine": mine,
-            "shown": shown,
-            "rules": rules,
-            "groups": groups,
-            "sums": sums,
-            "why": asked.get("why", ""),
+            "why": query.get("why", ""),
+            "sizes": sizes,
+            "here": review.query_of(asked, version, by),
             "form_token": self._form_token,
-            "next": link("review", **here, skip=skip + 1),
         }
-        return self.page("review.html", values, version)
+        page = self.page("review.html", shown | values, version)
+        page.headers["Content-Security-Policy"] = review.POLICY
+        return page
+
+    def judgements(self, request: Request) -> Response:
+        """Show what judgements say of a version."""
+        with self.versions.lineage(request.path_params["name"]) as lineage:
+            answer = summarise_judgements(lineage, self._samples.sizes)
+        return self.page("judgements.html", values_of(answer), answer.version)
 
     def judge(self, request: Request) -> Response:
         """Record a judgement; only a form of our own page is listened to."""
@@ -290,19 +296,31 @@ class Application:
 
     def resume(self, form: Form) -> str:
         """Return the page of a judgement that was not recorded, with what was typed."""
-        asked = {name: form.get(f"asked_{name}") for name in ("stage", "reason", "language")}
-        asked |= {name: form.get(name) for name in ("version", "by", "skip", "why")}
-        return link("review", **{name: value or None for name, value in asked.items()})
+        names = ("version", "kept", "dropped", *review.FILTERS, "by", "at", "why")
+        return link("review", **{name: form.get(name) or None for name in names})
 
-    def _judged(self, form: Mapping[str, str]) -> Response:
-        verdict = form.get("verdict")
-        if verdict not in ("agree", "disagree"):
-            raise CatalogError("a judgement is `agree` or `disagree`")
-        by, why = form.get("by", ""), form.get("why", "")
+    def _judged(self, form: Form) -> Response:
+        verdict, by = form.get("verdict"), form.get("by", "").strip()
+        if verdict not in ("good", "bad", "undo"):
+            raise CatalogError("a judgement is `good` or `bad`")
+        asked, at = review.asked_of(form), story.number(form.get("at", ""), "at", None)
         with self.versions.lineage(form.get("version")) as lineage:
-            row = new_judgement(lineage, form, verdict == "agree", why, by)
-        self.registry.judge(row)
-        return RedirectResponse(self.resume({**form, "by": row.judged_by, "why": ""}), 303)
+            version = lineage.version.name
+            if verdict == "undo":
+                place = parse_place(review.last_place(form))
+                self.registry.withdraw_judgement(version, *place, by)
+            else:
+                why = form.get("why", "")
+                self.registry.judge(new_judgement(lineage, form, verdict == "good", why, by))
+            drawn = self._samples.drawn(lineage, asked)
+            if verdict == "undo":
+                following = review.number_of(drawn, place)
+            else:
+                rows = self.registry.judgements(version)
+                judged = review.judged_by(rows, by, drawn)
+                following = review.next_open(drawn, judged, at or 0)
+        here = review.query_of(asked, version, by)
+        return RedirectResponse(link("review", **here, at=following or at), 303)
 
     def sample(self, request: Request) -> Response:
         asked = request.query_params
@@ -431,6 +449,7 @@ def make_app(
             Route("/versions/{name}/report", pages.report),
             Route("/versions/{name}/cost", pages.cost),
             Route("/versions/{name}/what-if", pages.what_if),
+            Route("/versions/{name}/review", pages.judgements),
             Route("/versions/{name}/shards/{shard:path}", pages.sample),
             Route("/diff", pages.difference),
             Route("/review", pages.review),

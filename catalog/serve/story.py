@@ -23,6 +23,7 @@ from catalog.ask import (
     find_url,
     refuse_suppressed,
     sample_tokens,
+    signal_value,
     takedowns_covering,
     trace_token,
     withheld,
@@ -192,11 +193,11 @@ def _recipe(lineage: Lineage) -> dict[str, Any]:
     return yaml.safe_load(lineage.registry.recipe(lineage.version.recipe_digest).yaml) or {}
 
 
-def rules_of(lineage: Lineage, sample: Row) -> list[Row]:
-    """Return the rules of selection that a sample of a review failed, with what it has."""
-    failed = set(sample["failed_rules"] or ())
-    asked = asked_of(_recipe(lineage), sample["signals"], sample["domain"], failed)
-    return [row for row in asked if row["failed"]]
+def rules_of(lineage: Lineage, record: Row) -> list[Row]:
+    """Return what rules of selection ask of a record of a review, those that it failed first."""
+    failed = set(record["failed_rules"] or ())
+    asked = asked_of(_recipe(lineage), record["signals"], record["domain"], failed)
+    return sorted(asked, key=lambda rule: not rule["failed"])
 
 
 def asked_of(
@@ -207,7 +208,7 @@ def asked_of(
     selection = recipe.get("selection") or {}
     language = signals.get("language")
     for rule in selection.get("rules") or ():
-        is_failed, value = rule["name"] in failed, _value(signals, rule["signal"])
+        is_failed, value = rule["name"] in failed, signal_value(signals, rule["signal"])
         if is_failed or (signals and _concerns(rule, domain, language)):
             yield {
                 "name": rule["name"],
@@ -245,14 +246,6 @@ def _asked(rule: Mapping[str, Any], selection: Mapping[str, Any], language: str 
         given = [level[end] for level in levels if level and level.get(end) is not None]
         ends += [f"{word} {written(given[0])}"] if given else []
     return ", ".join(ends) + only
-
-
-def _value(signals: Row, name: str) -> Any:
-    """Return the value of a signal, or of a field of one: `language_scores.en`."""
-    value: Any = signals
-    for key in name.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def _other_signals(recipe: Mapping[str, Any], signals: Row) -> dict[str, Any]:

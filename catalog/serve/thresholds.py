@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
+from catalog.ask import ABOVE, threshold_name
 from catalog.db import THRESHOLDS, THRESHOLDS_FORMAT, VersionRow, load_counts
 from catalog.errors import CatalogError
 from catalog.formats.store import FileStore
-
-ABOVE = {("min", False): "at least", ("min", True): "more than",
-         ("max", False): "at most", ("max", True): "less than"}  # fmt: skip
 
 
 def what_if(store: FileStore, version: VersionRow, asked: Mapping[str, str]) -> dict[str, Any]:
@@ -41,7 +39,7 @@ def _row(
     one: Mapping[str, Any], asked: Mapping[str, str], scale: float, kept: int
 ) -> dict[str, Any]:
     """Return a threshold at the value nearest to a typed one, else at the slider's place."""
-    name, values = _name(one), one["values"]
+    name, values = threshold_name(one), one["values"]
     place, typed = one["now"], None
     if written := asked.get(f"{name}.value", "").strip():
         try:
@@ -74,12 +72,6 @@ def _row(
         "change": round((one["documents"][place] - kept) * scale),
         "curve": one["documents"],
     }
-
-
-def _name(one: Mapping[str, Any]) -> str:
-    """Return where a threshold stands in its rule, as `corpus whatif --set` takes it."""
-    keys = [] if one["language"] is None else ["languages", one["language"]]
-    return ".".join([one["rule"], *keys, one["end"]])
 
 
 def _together(kept: int, changes: list[int]) -> tuple[int, int | None] | None:

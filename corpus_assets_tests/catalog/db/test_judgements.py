@@ -45,6 +45,26 @@ def test_judgements_are_summed_by_reason_with_an_interval(registry: Registry) ->
     assert (language.judged, language.disagreed) == (1, 0)
 
 
+def test_a_judgement_is_withdrawn_by_who_gave_it_and_the_gate_follows(registry: Registry) -> None:
+    publish(registry)
+    for i in range(4):
+        registry.judge(judged(i))
+    registry.judge(replace(judged(), judged_by="ben"))
+    place = ("S1", 0, 0)
+    registry.withdraw_judgement("v1", judged().doc_id, *place, "ann")
+    registry.withdraw_judgement("v1", judged().doc_id, *place, "ann")  # is not there any more
+    registry.withdraw_judgement("v1", judged(1).doc_id, *place, "ann")  # is elsewhere
+    assert [(row.offset, row.judged_by) for row in registry.judgements("v1")] == [
+        *((1, "ann"), (2, "ann"), (3, "ann"), (0, "ben")),
+    ]
+    registry.withdraw_judgement("v1", judged(3).doc_id, "S1", 0, 3, "ann")
+    with pytest.raises(NotReleased, match="3 of 4 records judged"):
+        registry.release_version("v1", "ann", "done")
+    revoke(registry, "v1")
+    with pytest.raises(CatalogConflict, match="not a live version"):
+        registry.withdraw_judgement("v1", judged(2).doc_id, "S1", 0, 2, "ann")
+
+
 def test_the_gate_waits_for_people_and_follows_them(registry: Registry) -> None:
     publish(registry)
     with pytest.raises(NotReleased, match="review: waits"):

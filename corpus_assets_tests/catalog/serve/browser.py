@@ -58,6 +58,8 @@ def served(app: Any) -> Iterator[Browser]:
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        yield Browser(f"http://127.0.0.1:{listening.getsockname()[1]}")
-        server.should_exit = True
-        thread.join()
+        try:
+            yield Browser(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        finally:  # or a test that fails here would never end
+            server.should_exit = True
+            thread.join()

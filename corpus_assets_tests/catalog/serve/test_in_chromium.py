@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import catalog.serve
+from catalog.ask.review import is_good
 from catalog.db.registry import Registry
 from catalog.db.rows import GateRow
 from catalog.formats.store import FileStore
@@ -210,20 +211,69 @@ def test_a_threshold_is_moved_by_a_slider_or_by_a_number(desk: Desk) -> None:
 
 @sends("review.html", "/review")
 @sends("review.html", "/judge")
-def test_a_review_is_filtered_and_recorded(desk: Desk) -> None:
+def test_a_review_is_drawn_and_recorded(desk: Desk) -> None:
     page = desk.page
     desk.open("/review")
-    desk.choose("main select[name=stage]", "kept")
+    desk.choose("select[name=decision]", "kept: web / low")
+    desk.fill("input[name=kept]", "5")
     desk.fill("input[name=by]", "ann")
-    page.click("Show", "button")
-    page.shows("Judged by ann: 0")
+    page.click("Draw", "button")
+    page.shows("Record 1 of 5, 0 answered")
     desk.fill("input[name=why]", "a list of links")
-    page.click("Disagree", "button")
-    page.shows("Judged by ann: 1")
+    page.press("Enter", 13)  # which sends nothing
+    page.click("Bad b", "button")
+    page.shows("Record 2 of 5, 1 answered")
     (row,) = desk.registry.judgements(VERSION)
     assert (row.judged_by, row.stage, row.agrees, row.why) == (
         *("ann", "kept", False, "a list of links"),
     )
+    page.click("Results", "a")
+    page.shows("Kept: precision")
+
+
+def test_a_review_needs_one_key_a_record_and_no_mouse(desk: Desk) -> None:
+    page = desk.page
+
+    def press(key: str, said: str) -> None:
+        page.until(lambda: page.value("document.readyState") == "complete", "no whole page")
+        page.press(key, ord(key.upper()))
+        page.shows(said)
+
+    desk.open("/review?kept=4&dropped=4&by=kim")  # one of them is under a takedown
+    page.shows("Record 1 of 7, 0 answered")
+    press("g", "Record 2 of 7, 1 answered")
+    press("b", "Record 3 of 7, 2 answered")
+    press("u", "Record 2 of 7, 1 answered")
+    press("s", "Record 3 of 7, 1 answered")
+    press("j", "Record 4 of 7, 1 answered")
+    press("k", "Record 3 of 7, 1 answered")
+    press("G", "Record 4 of 7, 2 answered")
+    page.value("document.querySelector('input[name=why]').focus()")
+    for key in "gbu":
+        page.press(key, ord(key.upper()))
+    page.write("big bugs")
+    assert desk.field("input[name=why]") == "big bugs"
+    page.press("Escape", 27)
+    press("b", "Record 5 of 7, 3 answered")
+    verdicts = [(is_good(row), row.why) for row in desk.registry.judgements(VERSION)
+                if row.judged_by == "kim"]  # fmt: skip
+    assert verdicts == [(True, None), (True, None), (False, "big bugs")]
+
+
+def test_a_review_works_without_scripts(desk: Desk) -> None:
+    page = desk.page
+    page.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        desk.page.open(desk.address + "/review?kept=4&dropped=4&by=leo")
+        page.shows("Record 1 of 7, 0 answered")
+        page.click("Skip s", "a")
+        page.shows("Record 2 of 7, 0 answered")
+        page.click("Good g", "button")
+        page.shows("Record 3 of 7, 1 answered")
+        page.click("Undo u", "button")
+        page.shows("Record 2 of 7, 0 answered")
+    finally:
+        page.call("Emulation.setScriptExecutionDisabled", value=False)
 
 
 def test_a_refused_review_keeps_what_was_typed_and_leads_back(desk: Desk) -> None:
@@ -232,11 +282,11 @@ def test_a_refused_review_keeps_what_was_typed_and_leads_back(desk: Desk) -> Non
         ("document.querySelector('input[name=form_token]').value = 'old'", "nothing was recorded"),
         ("document.querySelector('form[action=\"/judge\"] [name=by]').value = ' '", "name"),
     ):
-        desk.open("/review?stage=kept&by=ben")
+        desk.open("/review?dropped=0&by=ben&at=3")
         record = desk.field("input[name=doc_id]")
         desk.fill("input[name=why]", why)
         page.value(spoil)
-        page.click("Agree", "button")
+        page.click("Good g", "button")
         page.shows("This was not recorded")
         assert said in page.text
         assert why in page.text
@@ -249,14 +299,14 @@ def test_a_refused_review_keeps_what_was_typed_and_leads_back(desk: Desk) -> Non
 
 def test_a_review_sent_after_the_session_ended_is_found_again(desk: Desk) -> None:
     page = desk.page
-    desk.open("/review?stage=kept&by=cleo")
+    desk.open("/review?dropped=0&by=cleo")
     desk.fill("input[name=why]", "typed before")
     page.call("Network.clearBrowserCookies")
-    page.click("Agree", "button")
+    page.click("Good g", "button")
     page.shows("Token")
     desk.fill("input[name=token]", TOKEN)
     page.click("Enter", "button")
-    page.shows("Judged by cleo: 0")
+    page.shows("0 answered")
     assert desk.field("input[name=why]") == "typed before"
 
 
@@ -264,7 +314,7 @@ def test_a_form_of_another_site_is_refused(desk: Desk) -> None:
     """The other site is another port: same-site for cookies, and of another origin."""
     page = desk.page
     before = desk.registry.judgements(VERSION)
-    desk.open("/review?stage=kept&by=eve")
+    desk.open("/review?dropped=0&by=eve")
     form = page.value("document.querySelector('form[action=\"/judge\"]').outerHTML")
     body = form.replace('action="/judge"', f'action="{desk.address}/judge"')
 
@@ -276,7 +326,7 @@ def test_a_form_of_another_site_is_refused(desk: Desk) -> None:
 
     with served(stranger) as other:
         page.open(other.address)
-        page.click("Agree", "button")
+        page.click("Good g", "button")
         page.shows("nothing was recorded")
     assert desk.registry.judgements(VERSION) == before
 
@@ -303,8 +353,16 @@ def test_every_form_of_every_template_is_sent_by_a_test() -> None:
 def paths(desk: Desk) -> list[str]:
     near = [id_of(desk.place, f"http://near.example.net/{name}") for name in ("original", "copy")]
     return [
-        *("/", "/takedowns", "/takedowns/1", "/review?by=ann", "/find?q=example.org", "/nowhere"),
-        *(f"/versions/{VERSION}{page}" for page in ("", "/what-if", "/cost", "/report")),
+        *(
+            "/",
+            "/takedowns",
+            "/takedowns/1",
+            "/review?by=ann",
+            "/review",
+            "/find?q=example.org",
+            "/nowhere",
+        ),
+        *(f"/versions/{VERSION}{page}" for page in ("", "/what-if", "/review", "/cost", "/report")),
         *(f"/versions/{CANDIDATE}", f"/diff?before={CANDIDATE}&after={VERSION}"),
         *(f"/documents/{doc_id}" for doc_id in (*near, id_of(desk.place, ARTICLE))),
         f"/documents/{near[0]}/beside/{near[1]}",
@@ -369,7 +427,7 @@ def test_pages_are_dark_where_that_is_preferred(desk: Desk) -> None:
 
 def test_every_table_has_a_caption_and_every_field_a_name(desk: Desk, paths: list[str]) -> None:
     nameless = """[...document.querySelectorAll('input:not([type=hidden]), select, button, svg, a')]
-      .filter((e) => !(e.labels?.length || e.getAttribute('aria-label') || e.innerText?.trim()
+      .filter((e) => !(e.labels?.length || e.getAttribute('aria-label') || e.textContent.trim()
         || e.querySelector('title')?.textContent || e.getAttribute('aria-hidden')
         || e.classList.contains('away'))).map((e) => e.outerHTML)"""
     for path in paths:

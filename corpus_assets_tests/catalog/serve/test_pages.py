@@ -101,6 +101,7 @@ def test_every_page_is_whole_and_without_scripts(browser: Browser, small_build: 
             "/takedowns",
             f"/versions/{VERSION}",
             f"/versions/{VERSION}/what-if",
+            f"/versions/{VERSION}/review",
             f"/documents/{page}",
             "/nowhere",
         ),
