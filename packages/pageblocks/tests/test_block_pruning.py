@@ -86,6 +86,22 @@ def test_the_name_of_the_whole_page_does_not_hide_a_window(name: str) -> None:
     assert "cookies" not in found
 
 
+def test_text_for_readers_without_scripts_counts_where_there_is_next_to_no_other() -> None:
+    asking = "<noscript><p>Switch scripts on to read on.</p></noscript>"
+    assert "scripts" not in text_after(STORY + asking)
+    page = f"<noscript>{STORY}<p>{LONG}</p></noscript>"
+    assert LONG in text_after(page + "<p>Menu</p>")
+    assert text_after(f"{page}<p>{LONG} {OTHER}</p>") == f"{LONG} {OTHER}"
+
+
+def test_text_for_readers_without_scripts_is_weighed_against_all_of_the_page() -> None:
+    asking = "<noscript><p>Switch scripts on.</p></noscript>"
+    page = find_blocks(f"<p>{LONG}</p>{asking}".encode())
+    assert prune(page, np.array([False, True])).tolist() == [False, False]
+    page = find_blocks(f"<p>{LONG}</p><noscript><p>{LONG}</p><p>{OTHER}</p></noscript>".encode())
+    assert prune(page, np.array([False, True, True])).tolist() == [False, True, True]
+
+
 def test_a_part_for_another_screen_stands_once() -> None:
     part = f"<div><p>Handmade.</p><p>{LONG}</p></div>"
     page = f"{STORY}<div class=wide>{part}</div><p>Sold out</p><div class=narrow>{part}</div>"
@@ -131,7 +147,7 @@ def plain(page: Blocks, chosen: "np.ndarray[tuple[int], np.dtype[np.bool_]]") ->
     names = {number: name for name, number in TAGS.items()}
 
     def held(start: int, stop: int) -> int:
-        return sum(chars[b] for b in range(start, stop) if kept[b])
+        return sum(chars[b] for b in range(start, stop) if counts[b])
 
     def is_part(kind: str | int, number: int) -> bool:
         _, tag, hints, *_ = elements[number]
@@ -148,13 +164,16 @@ def plain(page: Blocks, chosen: "np.ndarray[tuple[int], np.dtype[np.bool_]]") ->
             and not (kind == OTHERS_BIT and not is_product)
         )
 
-    for kind in ("nav", "footer", "dialog", "form", NOT_SHOWN_BIT, WINDOW_BIT, OTHERS_BIT):
+    kinds = ("nav", "footer", "dialog", "form", NOT_SHOWN_BIT, WINDOW_BIT, OTHERS_BIT, "noscript")
+    of_kept = [(kind, 9 if kind in (WINDOW_BIT, "noscript") else 5) for kind in kinds]
+    for kind, bound in [*of_kept, ("noscript", None)]:
+        counts = [True] * len(kept) if bound is None else kept
+        bound = bound or 5
         inside: set[int] = set()
         total = held(0, len(kept))
         for number, (_, _, _, _, start, stop) in enumerate(elements[1:], 1):
             if is_part(kind, number) and 10 * held(start, stop) < 9 * total:
-                inside.update(b for b in range(start, stop) if kept[b])
-        bound = 9 if kind == WINDOW_BIT else 5
+                inside.update(b for b in range(start, stop) if counts[b])
         if 10 * sum(chars[b] for b in inside) < bound * total:
             kept = [is_kept and b not in inside for b, is_kept in enumerate(kept)]
     texts = [page.text[start:end].tobytes() for start, end in page.blocks[:, :2].tolist()]
@@ -175,7 +194,19 @@ def plain(page: Blocks, chosen: "np.ndarray[tuple[int], np.dtype[np.bool_]]") ->
 
 
 def made_page(draw: random.Random, depth: int = 0) -> str:
-    tags = ("div", "section", "article", "main", "ul", "nav", "footer", "form", "dialog", "table")
+    tags = (
+        "div",
+        "section",
+        "article",
+        "main",
+        "ul",
+        "nav",
+        "footer",
+        "form",
+        "dialog",
+        "table",
+        "noscript",
+    )
     attributes = ("", "", "", " class=popup", " style='display:none'", " id=similarProducts")
     if depth > 3 or draw.random() < 0.3:
         tag = draw.choice(("p", "li", "td", "pre", "h2", "blockquote"))

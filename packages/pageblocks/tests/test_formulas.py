@@ -210,6 +210,7 @@ def test_tex_is_written_without_what_is_around_it() -> None:
         assert clean_tex(given) == "x^2"
     assert clean_tex("$a$ and $b$") == "$a$ and $b$"
     assert clean_tex("50\\% % a comment\n +\n 1") == "50\\% + 1"
+    assert clean_tex("<br />\n x^2 <br>") == "x^2"
     assert clean_tex(r"{\displaystyle }") == clean_tex(" {} ") == ""
     assert clean_tex(r"{\displaystyle a}{b}") == r"{\displaystyle a}{b}"
 

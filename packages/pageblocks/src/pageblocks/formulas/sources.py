@@ -46,6 +46,7 @@ often delimiters and styles stand in each other."""
 _COMMENT = re.compile(r"((?:[^\\%]|\\.)*+)%.*")
 _CDATA = re.compile(r"\A\s*(?:%\s*)?<!\[CDATA\[|(?:%\s*)?\]\]>\s*\Z")
 _SPACES = re.compile(r"\s+")
+_LINE_BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)  # of boards, whose editors write it into TeX
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 _STYLE = re.compile(r"\\(?:display|text|script|scriptscript)style(?![A-Za-z])\s*")
 _GROUPED_STYLE = re.compile(r"\{\s*\\(?:display|text|script|scriptscript)style(?![A-Za-z])")
@@ -208,7 +209,7 @@ def clean_tex(tex: str) -> str:
     if "%" in tex and "\n" in tex.strip():
         *lines, last = tex.strip().split("\n")
         tex = "".join(_without_comment(line) for line in lines) + last
-    tex = _SPACES.sub(" ", tex).strip()
+    tex = _SPACES.sub(" ", _LINE_BREAK.sub(" ", tex)).strip()
     for _ in range(MAX_AROUND):
         before = tex
         for start, end in _DELIMITERS:

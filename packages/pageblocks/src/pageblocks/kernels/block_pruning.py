@@ -4,7 +4,8 @@ markup, and what stands twice.
 Navigation, footers, dialogs and forms say by their tag what they are; windows that a page lays over
 itself (cookies, sign-in) say it by their names, if they stand outside of `main` and `article`, where
 cookies may be baked; a shop's other goods by theirs ("related products"); and what an element's own
-style hides is not there to be read. A kind of part is not believed where all of them hold half of
+style hides is not there to be read. What stands in `noscript` is for readers without scripts; it counts where it is
+nine tenths of what was chosen and half of the page. A kind of part is not believed where all of them hold half of
 what was chosen, or more: some pages are one form, and some are hidden until a script has run. Of
 windows it takes nine tenths: what they say of cookies can be longer than the page. One element that
 holds as much is the page itself (`<body class="cookies-not-set">`), and the next ones count.
@@ -42,7 +43,7 @@ HALF, WHOLE = 50, 90
 
 _NOT_MAIN = np.array([TAGS[name] for name in names_in("nav footer dialog form")], dtype=np.int32)
 _PRODUCT = 1 << HINTS["product"]
-_MAIN, _ARTICLE = TAGS["main"], TAGS["article"]
+_MAIN, _ARTICLE, _NOSCRIPT = TAGS["main"], TAGS["article"], TAGS["noscript"]
 _IS_PRE = FLAGS["is_pre"]
 _REFRAIN, _CELL = 1, 2
 _KINDS = np.zeros(len(BREAKING) + 2, dtype=np.int8)
@@ -61,7 +62,10 @@ def prune(page: Blocks, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         kinds += [((hints & OTHERS_BIT > 0) & (hints & _PRODUCT > 0), HALF)]  # a shop's other goods
         for is_part, bound in kinds:
             if is_part.any():
-                _drop_parts(page.blocks, page.elements, kept, is_part, bound)
+                _drop_parts(page.blocks, page.elements, kept, kept, is_part, bound)
+        if (tags == _NOSCRIPT).any():
+            for counted, bound in ((kept, WHOLE), (np.ones_like(kept), HALF)):
+                _drop_parts(page.blocks, page.elements, counted, kept, tags == _NOSCRIPT, bound)
         _drop_copies(page.text, page.blocks, page.elements, kept.copy(), kept, _KINDS)
     return kept
 
@@ -79,10 +83,12 @@ def _windows(elements: Any) -> Any:
 
 
 @kernel
-def _drop_parts(blocks: Any, elements: Any, kept: Any, is_part: Any, bound: int) -> None:
-    """Drop what stands in elements of one kind, where that is less than `bound` percent. One that
-    holds `WHOLE` percent is the page, whatever it is called."""
-    chars = _chars_before(blocks, kept, 0)
+def _drop_parts(
+    blocks: Any, elements: Any, counted: Any, kept: Any, is_part: Any, bound: int
+) -> None:
+    """Drop what stands in elements of one kind, where that is less than `bound` percent of what
+    counts. One that holds `WHOLE` percent is the page, whatever it is called."""
+    chars = _chars_before(blocks, counted, 0)
     held = end = 0
     for e in range(1, len(elements)):
         if is_part[e] and elements[e, 4] >= end:

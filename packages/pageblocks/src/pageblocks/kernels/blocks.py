@@ -11,7 +11,8 @@ characters. Elements beyond `MAX_DEPTH` count as their ancestor there. Time is l
 
 What a reader sees is written: white space as one space, and as none where a line of the source ends
 between two characters of Chinese or Japanese; no soft hyphens; `q` with its quotation marks; formulas
-as TeX between dollar signs (`formulas`). What the style of an inline element hides, numbers of lines
+as TeX between dollar signs (`formulas`); `^` and `_` where raised and lowered text needs them
+(`raised`). What the style of an inline element hides, numbers of lines
 of code, and links to a place of the page that are one sign (`#`, a pilcrow) are left out. What
 `hidden` or a style says of whole blocks is a hint: scripts may show them.
 
@@ -61,6 +62,7 @@ from pageblocks.kernels.page_names import (
     name_tables,
     signed,
 )
+from pageblocks.kernels.raised import AS_IS, BRACED, SPACED, how_written
 from pageblocks.kernels.scripts import is_southeast_asian, is_wide, weight
 from pageblocks.kernels.start_tags import (
     HAS_HREF,
@@ -141,6 +143,7 @@ class _Page(NamedTuple):
     open_names: Words  # their names
     title: Words  # words of the page's title
     endless: Words  # names of left-out elements without an end tag
+    raised: Ints  # open `sup` and `sub`: start in the text; is it `sup`, a link, first there
     formulas: Ints  # markup of each formula: its start and end; and the end of its text
     formula_texts: Bytes  # what is written for them, one after the other
     state: npt.NDArray[np.int64]  # what changes while the page is read, by `NOW_SIZE` ...
@@ -155,7 +158,8 @@ class _Page(NamedTuple):
     NOW_FLAGS,  # of this block, or the next
     NOW_PENDING,  # what the next character has before it: `_SPACE` ...
     NOW_LEAD,  # white space of preformatted text that is written before its block begins
-    NOW_IS_RAISED,  # a number ended and `sup` began
+    NOW_RAISED,  # open `sup` and `sub` of this block
+    NOW_SUB_END,  # bytes of text written when the last `sub` ended
     NOW_BREAKS,  # `br` since the last character
     NOW_PRE,  # depth of the open `pre`
     NOW_LINK,  # depth at which the open link began, -1 where none is open
@@ -168,9 +172,9 @@ class _Page(NamedTuple):
     NOW_FORMULAS,  # how many were met
     NOW_KNOWN,  # how many are in `formulas` when they are written; 0 where they are looked for
     NOW_FORMULA_END,  # bytes of text written when the last one was
-) = range(21)
-N_NOW = 21
-MAX_TITLE_WORDS, MAX_ENDLESS = 256, 16
+) = range(22)
+N_NOW = 22
+MAX_TITLE_WORDS, MAX_ENDLESS, MAX_RAISED = 256, 16, 8
 
 
 def find_blocks(page: bytes) -> Blocks:
@@ -204,6 +208,7 @@ def _read(page: bytes, known: Ints, texts: bytes, formulas: Ints) -> tuple[Block
         open_names=np.zeros(MAX_DEPTH + 1, dtype=np.uint64),
         title=np.zeros(MAX_TITLE_WORDS, dtype=np.uint64),
         endless=np.zeros(MAX_ENDLESS, dtype=np.uint64),
+        raised=np.zeros((MAX_RAISED, 4), dtype=np.int32),
         formulas=formulas,
         formula_texts=np.frombuffer(texts, dtype=np.uint8),
         state=state,
@@ -222,7 +227,7 @@ _HTML, _HEAD, _BODY, _DIV, _ADDRESS, _CUSTOM, _BLOCKQUOTE = (
 _POST_BIT = 1 << HINTS["post"]
 _SPACE, _ZERO_SPACE = 1, 2
 _INLINE = (IS_INLINE, IS_A, IS_SPAN, IS_QUOTE, IS_SUP)
-_TITLE_HASH = name_hash("title")
+_TITLE_HASH, _SUB_HASH = name_hash("title"), name_hash("sub")
 
 
 @byte_kernel
@@ -458,7 +463,7 @@ def _parse(page: _Page, names: NameTables) -> tuple[int, int]:
     """Read the whole page: text and tags in turn. Gives the numbers of blocks and of elements."""
     state = page.state
     state[NOW_ELEMENTS] = 1
-    state[NOW_LINK] = state[NOW_FORMULA_END] = -1
+    state[NOW_LINK] = state[NOW_FORMULA_END] = state[NOW_SUB_END] = -1
     state[NOW_COMMENTS_END] = 1
     page.elements[0, _PARENT] = -1
     at = 0
@@ -480,13 +485,23 @@ def _begins_tag(data: Bytes, at: int) -> bool:
     return following in (33, 47, 63) or is_letter(following)
 
 
+@byte_kernel
+def _next_tag(data: Bytes, at: int) -> int:
+    """Place of the next tag, or the end of the page. A comment without an end ends there: what follows
+    is the page, which browsers lose."""
+    at = find_byte(data, 60, at)
+    while at < len(data) and not _begins_tag(data, at):
+        at = find_byte(data, 60, at + 1)
+    return at
+
+
 @inlined_kernel
 def _read_text(page: _Page, names: NameTables, at: int) -> int:
     """Write the characters up to the next tag; the place of that tag."""
     data, text, state = page.data, page.text, page.state
     n = len(data)
     in_pre = state[NOW_PRE] > 0
-    is_open, is_raised = state[NOW_IS_OPEN] != 0, state[NOW_IS_RAISED] != 0
+    is_open = state[NOW_IS_OPEN] != 0
     size, lead = state[NOW_SIZE], state[NOW_LEAD]
     pending, breaks = state[NOW_PENDING], state[NOW_BREAKS]
     while at < n:
@@ -504,7 +519,6 @@ def _read_text(page: _Page, names: NameTables, at: int) -> int:
             at = after
             continue
         if code <= 32 or code == 0xA0 or code == 0x3000 or code == 0x200B:
-            is_raised = False
             if in_pre and (code == 10 or code == 9 or code == 32 or code == 0xA0):
                 pending = 0
                 if code == 10 and not is_open:
@@ -521,9 +535,8 @@ def _read_text(page: _Page, names: NameTables, at: int) -> int:
             is_open = True
             _begin_block(page, size - lead)
             lead = 0
-        elif pending or is_raised:
-            size = _separate(data, at, text, size, code, pending, breaks, is_raised, in_pre)
-        is_raised = False
+        elif pending:
+            size = _separate(data, at, text, size, code, pending, breaks, in_pre)
         pending = breaks = 0
         if data[at] == 38:
             size = encode(text, size, code)
@@ -535,7 +548,7 @@ def _read_text(page: _Page, names: NameTables, at: int) -> int:
                 text[size] = data[at]
                 size += 1
                 at += 1
-    state[NOW_IS_OPEN], state[NOW_IS_RAISED] = is_open, is_raised
+    state[NOW_IS_OPEN] = is_open
     state[NOW_SIZE], state[NOW_LEAD] = size, lead
     state[NOW_PENDING], state[NOW_BREAKS] = pending, breaks
     return at
@@ -552,15 +565,7 @@ def _begin_block(page: _Page, start: int) -> None:
 
 @byte_kernel
 def _separate(
-    data: Bytes,
-    at: int,
-    text: Bytes,
-    size: int,
-    code: int,
-    pending: int,
-    breaks: int,
-    is_raised: bool,
-    in_pre: bool,
+    data: Bytes, at: int, text: Bytes, size: int, code: int, pending: int, breaks: int, in_pre: bool
 ) -> int:
     """Write what stands between a block's last character and the next, `code` at `at`."""
     if breaks > 0 and pending:
@@ -573,9 +578,6 @@ def _separate(
         return size + 1
     if pending and is_southeast_asian(code):
         return encode(text, size, 0x200B)
-    if is_raised and (48 <= code <= 57 or code == 45 or code == 0x2212):
-        text[size] = 94
-        return size + 1
     return size
 
 
@@ -599,10 +601,10 @@ def _write_shown(page: _Page, at: int, code: int) -> None:
     else:
         size = _separate(
             page.data, at, page.text, size, code, state[NOW_PENDING], state[NOW_BREAKS],
-            state[NOW_IS_RAISED] != 0, state[NOW_PRE] > 0,
+            state[NOW_PRE] > 0,
         )  # fmt: skip
     state[NOW_SIZE] = size
-    state[NOW_IS_RAISED] = state[NOW_PENDING] = state[NOW_BREAKS] = 0
+    state[NOW_PENDING] = state[NOW_BREAKS] = 0
 
 
 @inlined_kernel
@@ -613,7 +615,7 @@ def _read_tag(page: _Page, names: NameTables, at: int) -> int:
     if following == 33 and at + 3 < len(data) and data[at + 2] == 45 and data[at + 3] == 45:
         place = after_comment(data, at + 2) if state[NOW_COMMENTS_END] else -1
         state[NOW_COMMENTS_END] = place >= 0
-        return place if place >= 0 else at + 4
+        return place if place >= 0 else _next_tag(data, at + 4)
     if following == 47 and at + 2 < len(data) and is_letter(data[at + 2]):
         return _read_end_tag(page, names, at)
     if following in (33, 47, 63):
@@ -634,7 +636,7 @@ def _read_end_tag(page: _Page, names: NameTables, begin: int) -> int:
         _write_quote(page, at, 0x201D)
     elif kind != IS_BREAKING and (slot >= 0 or not _is_custom(data, begin + 2, end)):
         if kind == IS_SUP:
-            state[NOW_IS_RAISED] = 0
+            _end_raised(page, name != _SUB_HASH, at)
     else:
         number = signed(names.tag_numbers[slot]) if slot >= 0 else _CUSTOM
         place = _namesake(
@@ -702,15 +704,76 @@ def _read_start_tag(page: _Page, names: NameTables, begin: int) -> int:
     elif state[NOW_IS_OPEN]:
         page.blocks[state[NOW_BLOCKS], _INNER] |= hints
         if kind == IS_SUP:
-            last = page.text[state[NOW_SIZE] - 1]
-            state[NOW_IS_RAISED] = state[NOW_PENDING] == 0 and 48 <= last <= 57
+            _begin_raised(page, name != _SUB_HASH)
     return at
+
+
+@inlined_kernel
+def _begin_raised(page: _Page, is_sup: bool) -> None:
+    """Note where raised or lowered text begins, if it follows a character directly."""
+    state, place = page.state, page.state[NOW_RAISED]
+    if place < MAX_RAISED:
+        size = state[NOW_SIZE]
+        is_first = place == 0 or page.raised[place - 1, 0] != size
+        page.raised[place, 0], page.raised[place, 1] = size, is_sup
+        page.raised[place, 2] = state[NOW_LINK] >= 0 and state[NOW_LINK_START] == size
+        page.raised[place, 3] = is_first and state[NOW_PENDING] == 0
+    state[NOW_RAISED] = place + 1
+
+
+@byte_kernel
+def _end_raised(page: _Page, is_sup: bool, at: int) -> None:
+    """Write the mark of raised or lowered text before it, where it needs one."""
+    text, state = page.text, page.state
+    place = state[NOW_RAISED] - 1
+    if place < 0:
+        return
+    state[NOW_RAISED] = place
+    if place >= MAX_RAISED or page.raised[place, 1] != is_sup or not page.raised[place, 3]:
+        return
+    start, end = signed(page.raised[place, 0]), state[NOW_SIZE]
+    way = how_written(
+        text, signed(page.blocks[state[NOW_BLOCKS], _START]), start, end, is_sup,
+        page.raised[place, 2] != 0, state[NOW_SUB_END] == start, page.data, at,
+    )  # fmt: skip
+    if way != AS_IS:
+        shift = 2 if way == BRACED else 1
+        for index in range(end - 1, start - 1, -1):
+            text[index + shift] = text[index]
+        text[start] = 32 if way == SPACED else 94 if is_sup else 95
+        end += shift
+        if way == BRACED:
+            text[start + 1], text[end] = 123, 125
+            end += 1
+        if state[NOW_LINK_START] > start:
+            state[NOW_LINK_START] += shift
+        state[NOW_SIZE] = end
+    if not is_sup:
+        state[NOW_SUB_END] = end
+
+
+@byte_kernel
+def _has_end_tag(data: Bytes, at: int, name: np.uint64) -> bool:
+    """Whether the end tag of a raw element follows before another one begins. `<script/>` has one in
+    HTML, where the slash means nothing, and none in XHTML."""
+    n = len(data)
+    at = find_byte(data, 60, at)
+    while at + 2 < n:
+        is_end = data[at + 1] == 47
+        if is_letter(data[at + 1 + is_end]):
+            _, found = read_name(data, at + 1 + is_end)
+            if found == name:
+                return is_end
+        at = find_byte(data, 60, at + 1)
+    return False
 
 
 @byte_kernel
 def _read_raw(page: _Page, begin: int, at: int, name: np.uint64, marks: int) -> int:
     """Pass over an element that holds no tags, after reading a title or a formula out of it."""
     data, state = page.data, page.state
+    if marks & IS_CLOSED and not _has_end_tag(data, at, name):
+        return at
     place = after_raw(data, at, name)
     if name == _TITLE_HASH and not state[NOW_HAS_TITLE] and state[NOW_DEPTH] <= 3:
         _read_title(data, at, place, page.title)
@@ -818,6 +881,8 @@ def _begin_link(page: _Page, hints: int, marks: int) -> None:
     state[NOW_LINK] = state[NOW_DEPTH] if marks & HAS_HREF else -1
     state[NOW_TO_PLACE] = marks & TO_PLACE != 0
     state[NOW_LINK_START] = state[NOW_SIZE]
+    if 0 < state[NOW_RAISED] <= MAX_RAISED and marks & HAS_HREF:
+        page.raised[state[NOW_RAISED] - 1, 2] = 1
     if state[NOW_IS_OPEN]:
         block[_INNER] |= hints
         block[_LINKS] += marks & HAS_HREF
@@ -864,7 +929,8 @@ def _end_block(page: _Page) -> None:
     else:
         size -= state[NOW_LEAD]
     state[NOW_SIZE] = state[NOW_LINK_START] = size
-    state[NOW_LEAD] = state[NOW_PENDING] = state[NOW_IS_OPEN] = state[NOW_IS_RAISED] = 0
+    state[NOW_LEAD] = state[NOW_PENDING] = state[NOW_IS_OPEN] = state[NOW_RAISED] = 0
+    state[NOW_FORMULA_END] = state[NOW_SUB_END] = -1
     state[NOW_FLAGS] = 16 if state[NOW_BREAKS] >= 2 else 0
 
 

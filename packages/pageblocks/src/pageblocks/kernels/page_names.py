@@ -158,7 +158,7 @@ def _tag_entries() -> dict[str, tuple[int, int]]:
     entries |= dict.fromkeys((*RAW_ELEMENTS, "noembed", "iframe", "plaintext"), (IS_RAW, 0))
     return entries | {
         "br": (IS_BR, 0), "a": (IS_A, 0), "math": (IS_MATH, 0), "hr": (IS_HR, 0), "span": (IS_SPAN, 0),
-        "q": (IS_QUOTE, 0), "sup": (IS_SUP, 0), "m:math": (IS_MATH, 0), "mml:math": (IS_MATH, 0),
+        "q": (IS_QUOTE, 0), "sup": (IS_SUP, 0), "sub": (IS_SUP, 0), "m:math": (IS_MATH, 0), "mml:math": (IS_MATH, 0),
     }  # fmt: skip
 
 
