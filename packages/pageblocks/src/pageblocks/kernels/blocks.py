@@ -763,7 +763,7 @@ def _has_end_tag(data: Bytes, at: int, name: np.uint64) -> bool:
         if is_letter(data[at + 1 + is_end]):
             _, found = read_name(data, at + 1 + is_end)
             if found == name:
-                return is_end
+                return bool(is_end)
         at = find_byte(data, 60, at + 1)
     return False
 
