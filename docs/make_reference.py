@@ -70,8 +70,8 @@ MEANINGS = {
     "GateSettings.max_bytes": "largest payload or text, in bytes",
     "GateSettings.optout": "publishers' machine-readable opt-outs",
     "ExtractionSettings.engine": "the extractor",
-    "ExtractionSettings.mode": "`precision` also compares with two other extractors, keeps less where they disagree, "
-    "and takes longer",
+    "ExtractionSettings.mode": "of trafilatura: `balanced` is its default; `fast` "
+    "leaves out the comparison with two other extractors; `precision` keeps less where they disagree",
     "ExtractionSettings.include_comments": "keep readers' comments",
     "TrainSettings.word_ngrams": "longest word n-grams to use as features",
     "TrainSettings.dim": "size of word vectors",

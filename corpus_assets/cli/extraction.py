@@ -15,7 +15,7 @@ from catalog.answers import Named
 from catalog.cli import answers, print_table, progress_line
 from corpus_assets.core.errors import CorpusError
 
-MODES = ("fast", "precision")  # of trafilatura
+MODES = ("fast", "balanced", "precision")  # of trafilatura
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 TRUTH_OPTION = click.option(
     "--truth",
@@ -156,8 +156,8 @@ def show_scores(answer: Named[Scores]) -> None:
     "--engine",
     "engines",
     multiple=True,
-    type=click.Choice(["blocks", "fast", "precision", "resiliparse"]),
-    help="Extractors to measure [blocks]; fast and precision are trafilatura.",
+    type=click.Choice(["blocks", *MODES, "resiliparse"]),
+    help="Extractors to measure [blocks]; fast, balanced and precision are trafilatura.",
 )
 @click.option("--model", type=FILE, help="Model file to use for `blocks`.")
 @click.option(

@@ -12,15 +12,15 @@ from corpus_assets.core.model_choice import Model
 class ExtractionSettings(Settings):
     """How text is taken from pages.
 
-    `fast` runs trafilatura's own rules only; `precision` also compares with two other
-    extractors and keeps less where they disagree, and takes longer. resiliparse has one mode: it
-    is several times faster than either, keeps nearly all of the main text and more of what
-    stands around it. `blocks` is this project's own: a small model judges the blocks of a page, of
+    `fast` runs trafilatura's own rules only; `balanced`, its default, also compares with two
+    other extractors, and takes longer; `precision` does so too and keeps less. resiliparse has one
+    mode: it is several times faster than any of these, keeps nearly all of the main text and more
+    of what stands around it. `blocks` is this project's own: a small model judges the blocks of a page, of
     any type (a forum's posts are its text); it has one mode, and leaves readers' comments out.
     """
 
     engine: Literal["trafilatura", "resiliparse", "blocks"] = "trafilatura"
-    mode: Literal["fast", "precision"] = "fast"
+    mode: Literal["fast", "balanced", "precision"] = "fast"
     include_comments: bool = False
     min_chance: float | None = Field(
         default=None,

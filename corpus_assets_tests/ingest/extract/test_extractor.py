@@ -41,6 +41,16 @@ def test_precision_mode_is_trafilatura_s_precision_mode() -> None:
         assert extractor.extract(html).text == normalise(expected or "")
 
 
+def test_balanced_mode_is_trafilatura_s_default() -> None:
+    extractor = Extractor(ExtractionSettings(mode="balanced"))
+    for html in real_pages()[:8]:
+        expected = trafilatura.extract(html, include_comments=False)
+        assert extractor.extract(html).text == normalise(expected or "")
+    with_comments = Extractor(ExtractionSettings(mode="balanced", include_comments=True))
+    for html in real_pages()[:8]:
+        assert with_comments.extract(html).text == normalise(trafilatura.extract(html) or "")
+
+
 def test_extraction_does_not_depend_on_what_was_extracted_before() -> None:
     pages = real_pages()[:12]
     forward = [Extractor(ExtractionSettings()).extract(html).text for html in pages]

@@ -24,6 +24,7 @@ from corpus_assets_tests.shared_data import shared_data
 FILES = ("snapshot-A", "snapshot-B", "snapshot-C", "genuine-crawl")
 MODES: dict[str, dict[str, Any]] = {
     "fast": {"fast": True, "favor_precision": False},
+    "balanced": {"fast": False, "favor_precision": False},
     "precision": {"fast": False, "favor_precision": True},
 }
 TOKENS = (
