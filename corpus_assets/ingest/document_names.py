@@ -44,7 +44,8 @@ def names_of(record: RawRecord, source: str, snapshot: str) -> Names:
 
 def content_digest(record: RawRecord) -> str:
     """Of what the record holds; as its source declares it where it holds nothing."""
-    content = record.payload if record.text is None else record.text.encode("utf-8", "replace")
+    text = record.text if record.raw_text is None else record.raw_text
+    content = record.payload if text is None else text.encode("utf-8", "replace")
     if record.payload_digest and not content:
         return record.payload_digest
     return f"blake3:{blake3(content).hexdigest()}"

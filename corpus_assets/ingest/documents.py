@@ -64,7 +64,7 @@ __all__ = [
     "ingest_part",
 ]
 
-VERSION = 7
+VERSION = 8
 PROGRESS_EVERY = 50
 WAITING_RECORDS = 64
 WAITING_BYTES = 1_000_000

@@ -59,6 +59,7 @@ class RawRecord:
     length: int  # bytes it takes in the file, 0 where the format does not say
     payload: bytes = b""
     text: str | None = None
+    raw_text: str | None = None  # as the file holds it, where `text` is made from it
     fetched_at: str = ""
     http_status: int | None = None
     headers: tuple[tuple[str, str], ...] = ()  # HTTP header names in lower case

@@ -14,7 +14,14 @@ from typing import BinaryIO, ClassVar, NamedTuple
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.extract import decode
 from corpus_assets.ingest.fetch import Opener, open_pinned, shown_url
-from corpus_assets.ingest.records import RawRecord, SourceFile, SourceMember, local_path
+from corpus_assets.ingest.formats.notebook import is_notebook, notebook_text
+from corpus_assets.ingest.records import (
+    RawRecord,
+    Refusal,
+    SourceFile,
+    SourceMember,
+    local_path,
+)
 from corpus_assets.ingest.source import SourceSpec
 
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -102,6 +109,7 @@ class FileContent(NamedTuple):
     text: str
     damage: str | None = None
     detail: str | None = None
+    raw_text: str | None = None  # where the text is made from it
 
     def refused(self) -> RawRecord:
         """Return the record of a file that has no text."""
@@ -158,8 +166,17 @@ def _read_members(part: SourceFile, max_bytes: int, open_file: Opener) -> Iterat
         text, charset = decode(data)
         if text is None:
             yield FileContent(member, number, "", damage="not_text", detail=charset)
+        elif is_notebook(member.name, text):
+            yield _read_notebook(FileContent(member, number, text))
         else:
             yield FileContent(member, number, text)
+
+
+def _read_notebook(content: FileContent) -> FileContent:
+    found = notebook_text(content.text)
+    if isinstance(found, Refusal):
+        return content._replace(text="", damage=found.reason, detail=found.detail)
+    return content._replace(text=found, raw_text=content.text)
 
 
 def _member(part: SourceFile, name: str, size: int, sha256: str) -> SourceFile:

@@ -12,13 +12,14 @@ from corpus_assets.ingest.source import SourceSpec
 
 def code_record(content: FileContent, spec: SourceSpec) -> RawRecord:
     """Make the record of a file of a `code` source; gates decide whether it is source code."""
-    member, number, text, _, _ = content
+    member, number, text = content.member, content.number, content.text
     return RawRecord(
         url=None,
         key=member.name,
         offset=number,
         length=member.size,
         text=text,
+        raw_text=content.raw_text,
         file=member.name,
         path=member.name,
         licence=text_licence(text) or member.licence,

@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from corpus_assets.ingest.formats.notebook import is_notebook, notebook_text
 from corpus_assets.ingest.gates import language_of
-from corpus_assets.ingest.records import RawRecord, damaged
+from corpus_assets.ingest.records import RawRecord, Refusal, damaged
 from corpus_assets.ingest.source import SourceSpec
 
 
@@ -18,20 +19,36 @@ def record_of_row(
     if text is not None and not isinstance(text, str):
         return damaged(file, offset, length, "text_is_not_a_string")
     path = string(row, fields.path)
+    read = text or ""
+    damage, detail = None, None
+    if path is not None and _is_stored_notebook(path, read):
+        cells = notebook_text(read)
+        if isinstance(cells, Refusal):
+            damage, detail = cells
+        else:
+            read = cells
     return RawRecord(
         url=string(row, fields.url),
         key=key(row, fields.key) or path,
         offset=offset,
         length=length,
-        text=text or "",
+        text=read,
+        raw_text=text,
         path=path,
         licence=licence(row, spec),
-        language=string(row, fields.language) or _language(spec, path, text or ""),
+        language=string(row, fields.language) or _language(spec, path, read),
         title=string(row, fields.title),
         derived_from=strings(row, fields.derived_from),
         generator=string(row, fields.generator) or spec.generator,
         labels=labels(row, spec),
+        damage=damage,
+        detail=detail,
     )
+
+
+def _is_stored_notebook(path: str, text: str) -> bool:
+    """Whether a row is a notebook as its file has it; tables may have them as text already."""
+    return is_notebook(path, text) and text.lstrip("\ufeff \t\r\n")[:1] == "{"
 
 
 def _language(spec: SourceSpec, path: str | None, text: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Folders of plain text and Markdown, taken as they are.
+"""Folders of plain text and Markdown, taken as they are, and of notebooks (`notebook.py`).
 
 A Markdown file's title is its first heading, and its front matter (between `---` lines at the top)
 gives the fields that the source maps: title, licence, language, key, url, derived_from, generator.
@@ -10,11 +10,12 @@ from typing import Any
 import yaml
 
 from corpus_assets.ingest.formats.base import FileContent, FolderFormat
+from corpus_assets.ingest.formats.notebook import SUFFIX
 from corpus_assets.ingest.formats.rows import key, labels, licence, string, strings
 from corpus_assets.ingest.records import RawRecord
 from corpus_assets.ingest.source import SourceSpec
 
-MARKDOWN = (".md", ".markdown")
+MARKDOWN = (".md", ".markdown", SUFFIX)  # what notebooks become
 FRONT_MATTER_CHARS = 8192
 TITLE_SCAN_CHARS = 16384
 MAX_TITLE_CHARS = 500
@@ -27,7 +28,7 @@ _SETEXT = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
 
 def text_record(content: FileContent, spec: SourceSpec) -> RawRecord:
     """Make the record of a file of a `text` source."""
-    member, number, text, _, _ = content
+    member, number, text = content.member, content.number, content.text
     matter: dict[str, Any] = {}
     title = None
     if member.name.lower().endswith(MARKDOWN):
@@ -40,6 +41,7 @@ def text_record(content: FileContent, spec: SourceSpec) -> RawRecord:
         offset=number,
         length=member.size,
         text=text,
+        raw_text=content.raw_text,
         file=member.name,
         licence=licence(matter, spec),
         language=string(matter, fields.language),

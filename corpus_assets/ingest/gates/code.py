@@ -25,7 +25,9 @@ MAX_LINE_CHARS = 1000
 MAX_MEAN_LINE_CHARS = 100
 MIN_ALPHANUMERIC_SHARE = 0.25  # of bytes; letters of other scripts count
 MAX_DATA_SHARE = 0.5  # characters in number lists and encoded bytes
-FREE_LINES = frozenset({"HTML", "JSON", "Markdown", "TeX", "XML", "reStructuredText", "YAML"})
+FREE_LINES = frozenset(
+    {"HTML", "JSON", "Jupyter Notebook", "Markdown", "TeX", "XML", "reStructuredText", "YAML"}
+)
 """Languages whose lines and data may be as they like."""
 
 _GENERATED_NAMES = re.compile(

@@ -51,7 +51,7 @@ SHIPPED = {
         ".ndjson", ".ndjson.gz", ".ndjson.zst",
     ),
     "parquet": (".parquet",),
-    "text": (".txt", ".text", ".md", ".markdown"),
+    "text": (".txt", ".text", ".md", ".markdown", ".ipynb"),
     "warc": (".warc", ".warc.gz", ".wet", ".wet.gz"),
     "wet": (".wet", ".wet.gz"),
 }  # fmt: skip
