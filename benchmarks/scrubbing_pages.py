@@ -93,7 +93,7 @@ def page_texts(warcs: list[Path]) -> Iterator[tuple[str, str, str | None]]:
     seen = set()
     for page in read_stored_pages(warcs):
         blocks = find_blocks(page.page)
-        text = text_of(blocks, np.ones(len(blocks.blocks), dtype=np.bool_))
+        text = text_of(blocks, np.ones(len(blocks.blocks), dtype=np.bool_)).text
         if text not in seen:
             seen.add(text)
             yield page.url or page.key, text, page_language(page.page.decode("utf-8", "replace"))

@@ -30,7 +30,7 @@ STORY = f"<h1>Ferry</h1><p>{OTHER}</p><p>It is small, and it is painted blue.</p
 def text_after(markup: str) -> str:
     """The text of a page of which every block was chosen."""
     page = find_blocks(markup.encode())
-    return text_of(page, prune(page, np.ones(len(page.blocks), np.bool_)))
+    return text_of(page, prune(page, np.ones(len(page.blocks), np.bool_))).text
 
 
 @pytest.mark.parametrize("tag", ["nav", "footer", "dialog", "form"])

@@ -37,6 +37,8 @@ def test_a_page_comes_from_standard_input_and_goes_to_json(
     expected = extract(ARTICLE)
     assert (told["title"], told["page_type"]) == ("The flood | Daily", "article")
     assert told["text"] == expected.text
+    assert told["lines"] == [line._asdict() for line in expected.lines]
+    assert told["lines"][0] == {"kind": "heading_1", "text": "The flood"}
     assert told["blocks"][3] == expected.blocks[3]._asdict()
 
 

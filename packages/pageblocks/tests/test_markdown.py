@@ -9,7 +9,7 @@ from pageblocks.markdown import markdown_of
 
 def whole(markup: str, include_tables: bool = True) -> str:
     page = find_blocks(markup.encode())
-    return markdown_of(page, np.ones(len(page.blocks), dtype=np.bool_), include_tables)
+    return markdown_of(page, np.ones(len(page.blocks), dtype=np.bool_), include_tables).text
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_tables_can_be_left_out_and_those_that_lay_out_a_page_are_none() -> None
 def test_only_what_is_kept_is_written() -> None:
     page = find_blocks(b"<p>a<ul><li>b<li>c</ul><table><tr><td>d<td>e</table>")
     kept = np.array([False, False, True, False, True])
-    assert markdown_of(page, kept) == "- c\n\n|  | e |\n| --- | --- |"
+    assert markdown_of(page, kept).text == "- c\n\n|  | e |\n| --- | --- |"
 
 
 def test_the_words_are_those_of_the_plain_text() -> None:

@@ -45,8 +45,10 @@ def test_lists_tables_and_code_keep_their_form() -> None:
         b"<pre>if j:\n    k</pre><blockquote>l</blockquote>"
     )
     everything = np.ones(len(page.blocks), dtype=np.bool_)
-    assert text_of(page, everything) == "A\nb\n- c\nd\n- e\nf | g\nh | i\nif j:\n    k\nl"
-    assert text_of(page, everything, include_tables=False) == "A\nb\n- c\nd\n- e\nif j:\n    k\nl"
+    assert text_of(page, everything).text == "A\nb\n- c\nd\n- e\nf | g\nh | i\nif j:\n    k\nl"
+    assert (
+        text_of(page, everything, include_tables=False).text == "A\nb\n- c\nd\n- e\nif j:\n    k\nl"
+    )
 
 
 def test_paragraphs_of_a_cell_are_lines_and_cells_of_a_row_one_line() -> None:
@@ -55,13 +57,13 @@ def test_paragraphs_of_a_cell_are_lines_and_cells_of_a_row_one_line() -> None:
         b"<tr><td><table><tr><td>i<td>j</table>k<td>l</table>"
     )
     everything = np.ones(len(page.blocks), dtype=np.bool_)
-    assert text_of(page, everything) == "a\nb | c | d\ne\n- f\n- g\nh\ni | j\nk | l"
+    assert text_of(page, everything).text == "a\nb | c | d\ne\n- f\n- g\nh\ni | j\nk | l"
 
 
 def test_what_goes_on_after_a_list_inside_an_item_is_no_new_item() -> None:
     page = find_blocks(b"<ul><li>a<ul><li>b</ul>c<p>d</p><li>e</ul>")
     everything = np.ones(len(page.blocks), dtype=np.bool_)
-    assert text_of(page, everything) == "- a\n- b\nc\nd\n- e"
+    assert text_of(page, everything).text == "- a\n- b\nc\nd\n- e"
 
 
 def test_a_table_that_lays_out_a_page_is_no_row_of_cells() -> None:
@@ -69,7 +71,7 @@ def test_a_table_that_lays_out_a_page_is_no_row_of_cells() -> None:
         f"<table><tr><td><p>{SENTENCE * 15}</p><td><p>{SENTENCE * 15}</p></table>".encode()
     )
     kept = np.ones(2, dtype=np.bool_)
-    assert text_of(page, kept, include_tables=False).count("\n") == 1
+    assert text_of(page, kept, include_tables=False).text.count("\n") == 1
 
 
 def test_a_model_is_read_as_it_was_written(tmp_path: Path) -> None:

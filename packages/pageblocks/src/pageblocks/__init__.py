@@ -8,16 +8,19 @@ from pageblocks.declarations import page_language, page_title
 from pageblocks.errors import ModelError, NotText, PageblocksError, TruthError
 from pageblocks.kernels.markup import markup_extent
 from pageblocks.kernels.rough_text import rough_text
+from pageblocks.lines import LINE_KINDS, Line
 from pageblocks.model import model_digest
 from pageblocks.page import VERSION, Block, Extractor, Page, extract
 from pageblocks.page_types import PAGE_TYPES_VERSION, PageType, page_type
 
 __all__ = [
+    "LINE_KINDS",
     "PAGE_TYPES_VERSION",
     "VERSION",
     "Block",
     "Decoded",
     "Extractor",
+    "Line",
     "ModelError",
     "NotText",
     "Page",

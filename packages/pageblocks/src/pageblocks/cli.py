@@ -64,7 +64,9 @@ def _page_parser() -> argparse.ArgumentParser:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true", help="write Markdown")
     form.add_argument(
-        "--json", action="store_true", help="write title, page type, text and all blocks as JSON"
+        "--json",
+        action="store_true",
+        help="write title, page type, text, its lines and all blocks as JSON",
     )
     parser.add_argument("--model", type=Path, default=MODEL, help="a model that `train` wrote")
     return parser
@@ -82,6 +84,7 @@ def _as_json(page: Page) -> dict[str, Any]:
         "title": page.title,
         "page_type": page.page_type,
         "text": page.text,
+        "lines": [line._asdict() for line in page.lines],
         "blocks": [block._asdict() for block in page.blocks],
     }
 

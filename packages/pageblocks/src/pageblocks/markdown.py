@@ -11,34 +11,37 @@ import numpy.typing as npt
 
 from pageblocks.kernels.blocks import FLAGS, Blocks
 from pageblocks.kernels.page_names import TAGS
+from pageblocks.lines import OTHER, TABLE_ROW, BlockKinds, LineWriter, MainText
 from pageblocks.places import CELLS, Place, Places
 
 _NUMBERED = TAGS["ol"]
 _BACKTICKS = re.compile("`{3,}")
 
 
-def markdown_of(page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool = True) -> str:
+def markdown_of(page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool = True) -> MainText:
     """Write the kept blocks; linear in the page but for the depth of its elements."""
-    return _Writer(page, kept, include_tables).text()
+    return _Writer(page, kept, include_tables).written()
 
 
 class _Writer:
     def __init__(self, page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool) -> None:
         self._page, self._kept, self._include_tables = page, kept, include_tables
         self._places = Places(page)
-        self._pieces: list[str] = []
+        self._kinds = BlockKinds(page, kept)
+        self._lines = LineWriter()
         self._group: tuple[str, int] = ("", -1)  # what one line break separates
         self._row = -1  # the last one written
         self._marked: set[int] = set()  # items that have their mark
         self._columns = 0  # of the open table
         self._numbers: dict[int, int] = {}  # items written, by list
 
-    def text(self) -> str:
-        for number in np.flatnonzero(self._kept).tolist():
-            self._add(number)
-        return "".join(self._pieces)
+    def written(self) -> MainText:
+        numbers = np.flatnonzero(self._kept).tolist()
+        for each in zip(numbers, self._kinds.codes, self._kinds.posts, strict=True):
+            self._add(*each)
+        return self._lines.written()
 
-    def _add(self, number: int) -> None:
+    def _add(self, number: int, code: int, post: int) -> None:
         element, flags = self._page.blocks[number, 2:4].tolist()
         place = self._places.of(element)
         if place.row >= 0 and self._places.is_data(place.row):
@@ -63,7 +66,7 @@ class _Writer:
         if place.quotes:
             quote = "> " * place.quotes
             written = quote + written.replace("\n", f"\n{quote}")
-        self._write(written, group)
+        self._write(written, group, code, post)
 
     def _mark(self, place: Place) -> str:
         if self._places.tags[place.list] != _NUMBERED:
@@ -71,10 +74,10 @@ class _Writer:
         self._numbers[place.list] = self._numbers.get(place.list, 0) + 1
         return f"{self._numbers[place.list]}."
 
-    def _write(self, written: str, group: tuple[str, int]) -> None:
-        if self._pieces:
-            self._pieces.append("\n" if group[0] and group == self._group else "\n\n")
-        self._pieces.append(written)
+    def _write(self, written: str, group: tuple[str, int], code: int, post: int = -1) -> None:
+        if not self._lines.is_empty and not (group[0] and group == self._group):
+            self._lines.add("", OTHER)
+        self._lines.add(written, code, post)
         self._group = group
 
     def _add_row(self, place: Place) -> None:
@@ -85,9 +88,9 @@ class _Writer:
         if is_first:
             self._columns = len(cells)
         cells += [""] * (self._columns - len(cells))
-        self._write(_row(cells), group)
+        self._write(_row(cells), group, TABLE_ROW)
         if is_first:
-            self._write(_row(["---"] * len(cells)), group)
+            self._write(_row(["---"] * len(cells)), group, TABLE_ROW)
 
     def _cells(self, row: int) -> list[str]:
         """Texts of a row's cells, empty where nothing in one is kept."""

@@ -20,6 +20,7 @@ from pageblocks.errors import NotText
 from pageblocks.kernels.block_features import block_features
 from pageblocks.kernels.block_trees import SCALE, Ints
 from pageblocks.kernels.blocks import Blocks, find_blocks
+from pageblocks.lines import Line, MainText
 from pageblocks.markdown import markdown_of
 from pageblocks.model import MODEL, judge, kept_blocks, read_model
 from pageblocks.page_types import PageType, page_type
@@ -43,10 +44,20 @@ class Page:
     """A page that was read. What is asked of it is made then, and once."""
 
     def __init__(
-        self, markup: bytes, parsed: Blocks, chances: Ints, kept: npt.NDArray[np.bool_], text: str
+        self,
+        markup: bytes,
+        parsed: Blocks,
+        chances: Ints,
+        kept: npt.NDArray[np.bool_],
+        written: MainText,
     ) -> None:
         self._markup, self._parsed, self._chances, self._kept = markup, parsed, chances, kept
-        self.text = text
+        self.text, self.line_kinds = written
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """The lines of the main text, each with its kind."""
+        return MainText(self.text, self.line_kinds).lines()
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -117,8 +128,10 @@ class Extractor:
         parsed = find_blocks(markup)
         chances = judge(self._model, parsed, block_features(parsed))
         kept = kept_blocks(parsed, chances, self._min_chance)
-        text = normalise(self._write(parsed, kept, self._include_tables))
-        return Page(markup, parsed, chances, kept, text)
+        text, kinds = self._write(parsed, kept, self._include_tables)
+        # Lines stay what they are: no block holds another line's end than `\n`.
+        text = normalise(text)
+        return Page(markup, parsed, chances, kept, MainText(text, kinds if text else b""))
 
 
 def extract(

@@ -5,20 +5,22 @@ import numpy.typing as npt
 
 from pageblocks.kernels.blocks import Blocks
 from pageblocks.kernels.page_names import TAGS
+from pageblocks.lines import BlockKinds, LineWriter, MainText
 
 _ITEM, _ROW, _TABLE = TAGS["li"], TAGS["tr"], TAGS["table"]
 _CELLS = (TAGS["td"], TAGS["th"])
 
 
-def text_of(page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool = True) -> str:
+def text_of(page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool = True) -> MainText:
     """Write the kept blocks: one a line, `- ` before list items, ` | ` between cells of a row."""
-    text = page.text
+    text, kinds = page.text, BlockKinds(page, kept)
     parents, tags = page.elements[:, 0].tolist(), page.elements[:, 1].tolist()
-    lines: list[str] = []
+    lines = LineWriter()
     last_item = last_row = last_cell = -1
     marked: set[int] = set()  # items that have their mark
     data: dict[int, bool] = {}  # a row is looked at once, however many cells it has
-    for start, end, element in page.blocks[kept, :3].tolist():
+    blocks = page.blocks[kept, :3].tolist()
+    for (start, end, element), code, post in zip(blocks, kinds.codes, kinds.posts, strict=True):
         written = text[start:end].tobytes().decode("utf-8", "surrogatepass")
         item = cell = row = -1
         above, depth = element, 0
@@ -41,19 +43,19 @@ def text_of(page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool = Tr
                 continue
         if item >= 0 and item not in marked:
             marked.add(item)
-            lines.append(f"- {written}")
+            lines.add(f"- {written}", code, post)
         elif (
             row >= 0
             and row == last_row
             and cell != last_cell
             and last_item < 0
-            and _fits_row(lines[-1], written)
+            and _fits_row(lines.last, written)
         ):
-            lines[-1] += f" | {written}"
+            lines.extend(f" | {written}", code, post)
         else:
-            lines.append(written)
+            lines.add(written, code, post)
         last_item, last_row, last_cell = item, row, cell
-    return "\n".join(lines)
+    return lines.written()
 
 
 MAX_ROW_CHARS = 1000
