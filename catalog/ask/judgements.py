@@ -24,6 +24,8 @@ from catalog.lineage import Lineage, Row
 ALL = "all"
 WIDEST = 0.5
 """An interval that spans more of all shares than this says too little to name one."""
+LEAST_COVERED = 0.5
+"""Where a smaller share of the records is in strata with an answer, these are not the group's."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class ShareGood:
     @property
     @in_json
     def is_enough(self) -> bool:
-        return self.high - self.low <= WIDEST
+        return self.high - self.low <= WIDEST and self.covered >= LEAST_COVERED
 
     @property
     def estimate(self) -> Annotated[str, Shown("share good")]:

@@ -83,6 +83,15 @@ def test_a_wide_interval_has_too_few_answers() -> None:
     assert (many.is_enough, many.estimate) == (True, "33.3%")
 
 
+def test_answers_on_few_of_the_strata_do_not_speak_for_all() -> None:
+    """50 answers on a rule that dropped 50 of 950 records say nothing of the others."""
+    found = share_good("all", judged(RARE, *[0] * 50), {COMMON: 900, RARE: 50}, 950)
+    assert found.high < 0.1
+    assert (found.is_enough, found.estimate) == (False, "not enough answers")
+    half = share_good("all", judged(RARE, *[0] * 50), {COMMON: 50, RARE: 50}, 100)
+    assert (half.covered, half.is_enough) == (0.5, True)
+
+
 def test_weighting_corrects_a_sample_in_which_rare_strata_are_frequent() -> None:
     """Over many samples the mean is the true share, and intervals hold it about as often as said."""
     chance = random.Random(7)
