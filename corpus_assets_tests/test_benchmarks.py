@@ -18,7 +18,10 @@ from corpus_assets_tests.small_corpus import html
 from corpus_assets_tests.small_corpus import prose as written
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-PARTS_OF_OTHERS = {"machine", "page_frames", "row_tables", "synthetic_lineage"}
+PARTS_OF_OTHERS = {
+    *("formula_forms", "formula_layout", "formula_reading", "formula_trees"),
+    *("machine", "page_frames", "row_tables", "synthetic_lineage"),
+}
 FOR_A_GPU = {"evidence_canaries", "evidence_mix", "evidence_ordering"}
 """Whole corpora of real pages, minutes of building before models are trained: not run here."""
 WORDS = [
@@ -111,6 +114,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "extraction": lambda data: [data.crawl, "--pages", 3, "--rounds", 1, "--turn-seconds", 0],
     "extraction_truth": lambda data: ["--truth", data.pages, "--folds", 2, "--timed", 2, "--held-out"],
     "fixed_cost": lambda data: ["--rounds", 1],
+    "formulas": lambda data: ["--formulas", 8, "--show", 1],
     "gates": lambda data: [data.crawl, "--hosts", 50, "--entries", 50],
     "http_transport": lambda data: [
         "--requests", 9, "--ranges", 1, "--connections", 1, "--rounds", 1,
@@ -166,6 +170,7 @@ SLOW = {
         "extraction",
         "extraction_truth",
         "fixed_cost",
+        "formulas",
         "many_parts",
         "page_types",
         "recipe_yields",

@@ -89,6 +89,17 @@ def test_presentation_is_tex(markup: str) -> None:
 CONTENT = {
     "<apply><plus/><apply><times/><cn>2</cn><ci>x</ci></apply><cn>1</cn></apply>": "2x+1",
     "<apply><times/><apply><plus/><ci>a</ci><ci>b</ci></apply><cn>2</cn></apply>": r"(a+b)\cdot2",
+    "<apply><times/><apply><sin/><ci>x</ci></apply><ci>y</ci></apply>": r"(\sin x)y",
+    "<apply><times/><cn>2</cn><apply><sin/><ci>x</ci></apply><apply><cos/><ci>x</ci></apply></apply>":
+        r"2\sin x\cos x",
+    "<apply><times/><apply><ci>f</ci><ci>x</ci></apply><apply><sin/><apply><plus/><ci>x</ci><ci>y</ci></apply></apply>"
+    "<ci>z</ci></apply>": r"f(x)\sin(x+y)z",
+    "<apply><times/><apply><times/><ci>a</ci><apply><ln/><ci>b</ci></apply></apply><ci>c</ci></apply>": r"(a\ln b)c",
+    "<apply><times/><ci>a</ci><apply><diff/><bvar><ci>x</ci></bvar><ci>y</ci></apply><ci>z</ci></apply>":
+        r"a(\frac{d}{dx}y)z",
+    "<apply><minus/><ci>a</ci><apply><times/><cn>2</cn><apply><sum/><bvar><ci>i</ci></bvar><ci>i</ci></apply></apply></apply>":
+        r"a-2\sum_i i",
+    "<apply><times/><apply><sum/><bvar><ci>i</ci></bvar><ci>i</ci></apply><ci>b</ci></apply>": r"(\sum_i i)b",
     "<apply><power/><apply><plus/><ci>a</ci><ci>b</ci></apply><cn>2</cn></apply>": "(a+b)^2",
     "<apply><divide/><cn>1</cn><cn>3</cn></apply>": r"\frac{1}{3}",
     "<cn type='rational'>1<sep/>3</cn>": r"\frac{1}{3}",
@@ -168,6 +179,9 @@ def test_what_a_page_says_itself_comes_before_what_is_converted(source: str, exp
         (r'<img src="a.png" alt="\begin{align}x\end{align}">', r"$\begin{align}x\end{align}$"),
         ('<img class="ql-img-inline-formula quicklatex-auto-format" alt="&#120;&#94;&#50;" title="x">', "$x^2$"),
         ('<img class="latex" alt="n">', "$n$"),
+        ('<img class="Wirisformula" alt="x over 2" data-mathml="«math»«mfrac»«mi»x«/mi»«mn»2«/mn»«/mfrac»«mo»§#177;«/mo»«/math»">',
+         r"$\frac{x}{2}\pm$"),
+        ('<img class="Wirisformula" alt="x over 2" data-mathml="x">', ""),
         ('<img class="equation" alt="Equation one of the paper">', ""),
         ('<img class="text-math-cover" alt="x^2">', ""),
         ('<img class="photo" alt="x^2 on a board">', ""),
@@ -246,6 +260,7 @@ def test_what_nests_too_deep_or_is_too_large_is_its_text() -> None:
         "<math " + "a" * 120_000 + "><mi>x</mi></math>",
         "<math alttext='" + "$" * 100_000 + "'><mi>x</mi></math>",
         "<img class=latex src='" + "latex.php?" * 10_000 + "'>",
+        "<img class=Wirisformula data-mathml='" + "«math" * 20_000 + "'>",
         "<img class='" + "math " * 20_000 + "' alt=x>",
         "<script type='math/tex'>" + "%\n" * 50_000 + "</script>",
         "<math>" + "<munderover><mo>&sum;</mo>" * 4_000 + "</math>",

@@ -39,6 +39,9 @@ EXPONENTS = {
     "H<sup>+</sup>, Ca<sup>2+</sup>, Cl<sup>&minus;</sup>": "H^+, Ca^{2+}, Cl^−",
     "SO<sub>4</sub><sup>2&minus;</sup> NH<sub>4</sub><sup>+</sup>": "SO4^{2−} NH4^+",
     "T<sup>i,j</sup>": "T^{i,j}",
+    "ypγ<sup>n</sup> q<sub>k</sub>γ<sup>n</sup>": "ypγ^n q_kγ^n",
+    "∫<sub>0</sub><sup>a</sup> ∫<sub>&minus;∞</sub><sup>∞</sup>": "∫_0^a ∫_{−∞}^∞",
+    "∑<sub>i=1</sub><sup>n</sup> ∏<sub>p</sub> ∑<sup>n</sup>": "∑_{i=1}^n ∏_p ∑^n",
 }
 WORDS = {
     "1<sup>st</sup>, 2<sup>nd</sup>, 3<sup>rd</sup>, 11<sup>th</sup>, n<sup>th</sup>": "1st, 2nd, 3rd, 11th, nth",
@@ -165,7 +168,9 @@ def plainly(
     if not raised or raised[0] <= " " or len(raised.encode()) > MAX_BYTES:
         return AS_IS
     word = (re.findall(f"[{LETTER}]{{1,8}}$", before) or [""])[0]
-    is_digit, is_closing = before[-1:].isdecimal(), before[-1:] in tuple(")]}|")
+    if len(word) > 1 and before[: -len(word)][-1:] in ("_", "^"):
+        word = word[1:]
+    is_digit, is_closing = before[-1:].isdecimal(), before[-1:] in tuple(")]}|∑∏∫")
     if is_sup and raised.isdecimal() and re.match("(/|⁄|&frasl;|&#8260;)<sub", after):
         return SPACED if word or is_digit else AS_IS
     if not (word or is_digit or is_closing):
@@ -208,11 +213,14 @@ def is_exponent(
         return False
     if len(raised) == 1:
         if is_digit:
-            return raised not in "aeoAEOαάηήοό"
+            return after_sub or raised not in "aeoAEOαάηήοό"
         if re.match(f"[{GREEK}]", raised) or is_closing or is_function:
             return True
         if len(word) > 1:
-            return raised in "nkmxyzijpqT" and re.fullmatch("[a-z].*[a-z]|[a-z]", word) is not None
+            return (
+                raised in "nkmxyzijpqT"
+                and re.fullmatch(f"[a-z].*[a-z]|.*[{GREEK}]", word) is not None
+            )
         if not re.match("[A-Z]", word):
             return raised != "o"
         if raised in "aeoAEO" or (word in "DMS" and raised in "rt"):
@@ -257,6 +265,7 @@ def is_index(before: str, raised: str, after: str) -> bool:
 BEFORE = (
     "x", "a", "D", "M", "R", "sin", "word", "longer", "km", "1990", "2", "(a+b)", "(OH)", "[NaCl]", "H", "C", "CH",
     "Na", "Cl", "Fe", "S", "Ca", "|x|", "文", "é", "Ж", "α", "", " ", ".", "ab c", "$", "x2", "(x y)", "tanh", "XX",
+    "∑", "∫", "_k", "^i", "pγ", "γ",
 )  # fmt: skip
 RAISED = (
     "1", "2", "12", "0", "-1", "−3", "+", "-", "2+", "n", "o", "e", "a", "T", "c", "r", "th", "st", "er", "ab", "ix", "TM",

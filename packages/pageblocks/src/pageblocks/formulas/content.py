@@ -4,6 +4,7 @@ The elements are those of MathML 3, section 4. Brackets are written where an arg
 its place does. An operator without a sign of its own is a function: `f(x,y)`.
 """
 
+import re
 from collections.abc import Callable, Iterable
 
 from pageblocks.formulas.characters import FUNCTIONS, IN_TEXT, tex_of_character
@@ -13,8 +14,9 @@ from pageblocks.formulas.joining import base_of, concatenate, join, with_scripts
 Convert = Callable[[Element], str]
 Ranked = tuple[str, int]
 
-_LOGIC, _RELATION, _SUM, _PRODUCT, _APPLIED, _POWER, _ATOM = range(7)
-"""How strongly what an operator gives holds together."""
+_LOGIC, _RELATION, _SUM, _RANGE, _PRODUCT, _APPLIED, _POWER, _ATOM = range(8)
+"""How strongly what an operator gives holds together; `_RANGE` are sums, integrals and limits, which
+take the product after them, and products that end in what takes the next factor."""
 
 _INFIX = {
     "plus": ("+", _SUM), "union": (r"\cup", _SUM), "intersect": (r"\cap", _SUM), "setdiff": (r"\setminus", _SUM),
@@ -45,6 +47,7 @@ _CONSTANTS = {
     "naturalnumbers": r"\mathbb{N}", "complexes": r"\mathbb{C}", "primes": r"\mathbb{P}", "true": r"\mathrm{true}",
     "false": r"\mathrm{false}", "notanumber": r"\mathrm{NaN}", "ident": r"\mathrm{id}",
 }  # fmt: skip
+_COMMAND_NAME = re.compile(r"\\([A-Za-z]+)")
 _LINE_END = " \\\\ "
 _CLOSURES = {"open": "()", "closed": "[]", "open-closed": "(]", "closed-open": "[)"}
 _QUALIFIERS = frozenset({"bvar", "lowlimit", "uplimit", "condition", "degree", "logbase", "domainofapplication", "interval"})  # fmt: skip
@@ -167,9 +170,9 @@ class _Writer:
             return self._infix(name, arguments)
         if name == "minus" and arguments:
             if len(arguments) == 1:
-                return f"-{self._within(arguments[0], _PRODUCT)}", _SUM
+                return f"-{self._within(arguments[0], _RANGE)}", _SUM
             return (
-                f"{self._within(arguments[0], _SUM)}-{self._within(arguments[1], _PRODUCT)}",
+                f"{self._within(arguments[0], _SUM)}-{self._within(arguments[1], _RANGE)}",
                 _SUM,
             )
         if name == "times" and arguments:
@@ -219,13 +222,20 @@ class _Writer:
         return join(written), rank
 
     def _product(self, arguments: list[Element]) -> Ranked:
-        parts = [self._within(each, _PRODUCT) for each in arguments]
-        written = parts[:1]
-        for part in parts[1:]:
-            if part[:1].isdigit():
+        """Factors in a row. What would take the one after it stands in brackets, but functions
+        before functions: `\\sin x\\cos y`."""
+        *first, (last, rank) = (self.of(each) for each in arguments)
+        if not first:
+            return last, rank
+        parts = [*first, (last if rank >= _RANGE else f"({last})", _ATOM)]
+        written: list[str] = []
+        for (tex, its), (after, _) in zip(parts, [*parts[1:], ("", _ATOM)], strict=True):
+            is_told = its >= _POWER or its == _PRODUCT or (its == _APPLIED and _is_function(after))
+            if written and tex[:1].isdigit():
                 written.append(r"\cdot")
-            written.append(part)
-        return join(written), _PRODUCT if len(parts) > 1 else _ATOM
+            written.append(tex if is_told else f"({tex})")
+        is_open = rank in (_RANGE, _APPLIED)
+        return join(written), _RANGE if is_open else _PRODUCT
 
     def _derivative(self, name: str, rest: list[Element], arguments: list[Element]) -> Ranked:
         d = "d" if name == "diff" else r"\partial"
@@ -254,17 +264,17 @@ class _Writer:
             if each.name == "interval" and len(each.elements()) == 2:
                 low, high = (self.of(end)[0] for end in each.elements())
         sign = _BIG[name]
-        body = ",".join(self._within(each, _PRODUCT) for each in arguments)
+        body = ",".join(self._within(each, _RANGE) for each in arguments)
         if name in ("forall", "exists"):
             return join([sign, bound, ":" if bound else "", where and f"{where},", body]), _LOGIC
         if name == "int":
             differential = ["\\,d", bound] if bound else []
-            return join([with_scripts(sign, low or where, high), body, *differential]), _SUM
+            return join([with_scripts(sign, low or where, high), body, *differential]), _RANGE
         if name == "limit":
             below = where or (join([bound, r"\to", low]) if low else bound)
         else:
             below = where or (f"{bound}={low}" if bound and low else bound or low)
-        return join([with_scripts(sign, below, high), body]), _SUM
+        return join([with_scripts(sign, below, high), body]), _RANGE
 
     def _call(self, head: Element, rest: list[Element], arguments: list[Element]) -> Ranked:
         """A function with its arguments in brackets."""
@@ -284,7 +294,13 @@ class _Writer:
             tex, rank = self.of(arguments[0])
             if rank >= _POWER:
                 return join([function, tex]), _APPLIED
-        return f"{function}({inside})", _APPLIED
+        return f"{function}({inside})", _POWER
+
+
+def _is_function(tex: str) -> bool:
+    """Whether it begins with the name of a function."""
+    name = _COMMAND_NAME.match(tex)
+    return name is not None and name[1] in FUNCTIONS
 
 
 def _arguments(elements: list[Element]) -> list[Element]:

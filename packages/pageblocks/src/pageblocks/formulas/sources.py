@@ -5,8 +5,8 @@ A formula is `$...$`, inline and displayed ones alike. Its TeX is, in this order
 1. that of an annotation (`application/x-tex`), which KaTeX, Wikipedia and LaTeXML write;
 2. `alttext` of a `math` (LaTeXML), where it is TeX and no words;
 3. presentation MathML, converted (`presentation`), else content MathML (`content`);
-4. of a script, its text; of an image, what it says it is a picture of: `alt`, else the query of the
-   service that draws it.
+4. of a script, its text; of an image, the MathML that it keeps (Wiris), else what it says it is a
+   picture of: `alt`, else the query of the service that draws it.
 
 One formula stands in several forms beside each other, for browsers of several kinds; it is written once.
 What is too large, or nests too deep, is its text.
@@ -39,6 +39,8 @@ _BETWEEN = re.compile(
     rb"(?:\s|<!--.{0,300}?-->|</?(?:span|div|nobr|noscript|meta|link)\b[^<>]{0,400}>)*+",
     re.IGNORECASE | re.DOTALL,
 )
+_WIRIS = str.maketrans("«»¨§`", "<>\"&'")
+"""What the Wiris editor writes for the characters that attributes may not have."""
 MAX_BETWEEN, MAX_ATTRIBUTE_CHARS, MAX_AROUND = 1000, 4000, 4
 """What one formula's forms have between them, in bytes; of the address and class of an image; how
 often delimiters and styles stand in each other."""
@@ -116,7 +118,7 @@ def _read(source: str) -> tuple[str, _Formula]:
     name = _NAME.match(source)
     element = name[1].lower().rpartition(":")[2] if name else ""
     if element == "img":
-        return _IMAGE, _Formula(clean_tex(_tex_of_image(_attributes(source))))
+        return _IMAGE, _of_image(_attributes(source))
     if element == "script":
         return _SCRIPT, _of_script(source)
     if element == "math":
@@ -179,6 +181,13 @@ def _of_drawing(source: str) -> _Formula:
         if start and end and (formula := _of_mathml(source[start.start() : end.end()])).tex:
             return formula
     return _Formula(text=plain_text_of(source))
+
+
+def _of_image(attributes: dict[str, str]) -> _Formula:
+    said = attributes.get("data-mathml", "")
+    if said and _MATH.search(markup := said.translate(_WIRIS)):
+        return _of_mathml(markup)
+    return _Formula(clean_tex(_tex_of_image(attributes)))
 
 
 def _tex_of_image(attributes: dict[str, str]) -> str:

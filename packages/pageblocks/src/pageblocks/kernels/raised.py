@@ -1,8 +1,8 @@
 """What is raised (`sup`) or lowered (`sub`), in plain text: `x^2`, `x^{n+1}`, `a_{ij}`, or as it is.
 
 A power that lost its mark is another number, so a raised number after a number, a short word (units,
-variables, functions) or a closing bracket has its `^`, and so has an expression or a letter after a
-variable. As they are stay: numbers of notes (links, `[1]`, those after longer words), ordinals and
+variables, functions), a closing bracket or a sign such as `∑` has its `^`, and so has an expression or a
+letter after a variable. As they are stay: numbers of notes (links, `[1]`, those after longer words), ordinals and
 abbreviations of any language (`1st`, `XXe`, `no`, `Mme`: they are words), and signs (`TM`, `*`).
 
 What is lowered has its `_`, for `a1` and `a` with an index 1 are not the same, except numbers of atoms:
@@ -97,6 +97,12 @@ def _is_sign(code: int) -> bool:
 
 
 @byte_kernel
+def _is_large(code: int) -> bool:
+    """Signs of sums, products and integrals, which have bounds."""
+    return 0x220F <= code <= 0x2211 or 0x222B <= code <= 0x2233 or 0x22C0 <= code <= 0x22C3
+
+
+@byte_kernel
 def _is_operator(code: int) -> bool:
     """What stands between letters and numbers of an expression."""
     return _is_sign(code) or code in (
@@ -130,14 +136,14 @@ def _is_one_of(text: Bytes, at: int, end: int, hashes: npt.NDArray[np.uint64]) -
 @byte_kernel
 def _base_of(text: Bytes, first: int, at: int) -> tuple[int, int, int, int]:
     """What text[first:at] ends in: its kind, last character, letters of its last word (up to 8), and
-    where that begins."""
+    where that begins. A letter after `_` or `^` is a word by itself."""
     if at <= first:
         return _NONE, 0, 0, at
     start = _start_of_last(text, first, at)
     last, _ = decode(text, start, at)
     if _is_digit(last):
         return _DIGIT, last, 0, start
-    if last in (41, 93, 125, 124):
+    if last in (41, 93, 125, 124) or _is_large(last):
         return _CLOSING, last, 0, start
     if not _is_letter(last):
         return _NONE, last, 0, at
@@ -148,6 +154,9 @@ def _base_of(text: Bytes, first: int, at: int) -> tuple[int, int, int, int]:
         if not _is_letter(code):
             break
         letters, start = letters + 1, before
+    if letters > 1 and start > first and text[start - 1] in (94, 95):
+        _, width = decode(text, start, at)
+        letters, start = letters - 1, start + width
     return _LETTER, last, letters, start
 
 
@@ -265,13 +274,13 @@ def _is_exponent(
     if n == 1:
         is_ending = last_code | 32 in (97, 101, 111)  # a, e, o
         if base == _DIGIT:
-            return not (is_ending or last_code in _GREEK_ENDINGS)
+            return after_sub or not (is_ending or last_code in _GREEK_ENDINGS)
         if greek or base == _CLOSING or is_function:
             return True
         if letters > 1:
             for index in range(len(_INDEXES)):
                 if _INDEXES[index] == last_code:
-                    return bool(_is_small(last) and _is_small(text[word]))
+                    return _is_greek(last) or (_is_small(last) and _is_small(text[word]))
             return False
         if not _is_capital(last):
             return last_code != 111
