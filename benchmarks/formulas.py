@@ -6,8 +6,8 @@ The formulas are of our own making (`formula_trees`), each is written in every f
 (`formula_forms`), in a sentence and as a paragraph of its own, six on a page with text, menus and a
 footer around. A formula survives when what stands between the words before and after it has
 a writing that means the same (`formula_reading`): its TeX, or text that keeps bars of fractions,
-exponents, indexes and roots. The share in brackets has this and nothing else there: no second
-writing, no preview, no loose characters of the drawing. `--show` prints so many of each form that
+exponents, indexes and roots. The share in brackets, where it is another one, has this and nothing
+else there: no second writing, no preview, no loose characters of the drawing. `--show` prints so many of each form that
 blocks loses. The other extractors are called as their libraries are.
 """
 
@@ -155,7 +155,7 @@ def cell(judged: list[Judged]) -> str:
     if not judged:
         return ""
     kept, alone = (sum(one[place] for one in judged) / len(judged) for place in (2, 3))
-    return f"{kept:.1%} ({alone:.1%})"
+    return f"{kept:.1%}" if kept == alone else f"{kept:.1%} ({alone:.1%})"
 
 
 PARTS = {
