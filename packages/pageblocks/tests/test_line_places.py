@@ -34,6 +34,7 @@ class Naive:
                 name = next((n for n in ("comment", "post") if self.has(e, n)), None)
                 if name:
                     self.names[e] = name
+        self.all_named = list(self.names)
 
     def has(self, e: int, hint: str) -> bool:
         return bool(self.elements[e][2] >> HINTS[hint] & 1)
@@ -48,7 +49,17 @@ class Naive:
         return sum(self.blocks[b][4] for b in self.held(e))
 
     def link_chars(self, e: int) -> int:
-        return sum(min(self.blocks[b][6], self.blocks[b][4]) for b in self.held(e))
+        return sum(
+            self.blocks[b][4] if self.in_form(b) else min(self.blocks[b][6], self.blocks[b][4])
+            for b in self.held(e)
+        )
+
+    def in_form(self, b: int) -> bool:
+        """Whether a block stands in a form in which nothing was named at first."""
+        return any(
+            self.tag(e) == "form" and not any(e in self.path(named) for named in self.all_named)
+            for e in self.path(self.blocks[b][2])
+        )
 
     def path(self, e: int) -> list[int]:
         """An element and those around it, but for the page."""
@@ -159,7 +170,9 @@ def _thread(random: Random) -> bytes:
     )  # fmt: skip
     made = []
     for _ in range(random.randint(1, 12)):
-        tag = random.choice(("div", "li", "td", "article", "h3", "p", "table", "tr", "section"))
+        tag = random.choice(
+            ("div", "li", "td", "article", "h3", "p", "table", "tr", "section", "form")
+        )
         mark, text = random.choice(marks), random.choice(("", "u", "a word or two of it", SENTENCE))
         text = f"<a href=x>{text}</a>" if random.random() < 0.2 else text
         inner = random.choice(marks)
@@ -260,6 +273,8 @@ def test_posts_need_a_reader_s_name_and_text_and_company() -> None:
     assert _posts_of("<div class=post><b class=user>u</b>yes</div>" * 3) == []
     assert _posts_of(f"<div class=comment><a href=x>{SENTENCE}</a></div>" * 3) == []
     assert _posts_of(f"<div class=comment>{SENTENCE}</div>" * 3) == [1, 1, 1]
+    assert _posts_of(f"<div class=comment><form>{SENTENCE}</form></div>" * 3) == []
+    assert _posts_of(f"<form>{f'<div class=comment>{SENTENCE}</div>' * 3}</form>") == [1, 1, 1]
 
 
 def test_a_very_deep_and_a_very_long_thread_take_time_by_their_size() -> None:

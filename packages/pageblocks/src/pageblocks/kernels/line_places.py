@@ -1,10 +1,11 @@
 """What the lines of a page's blocks are, by the elements they stand in; and which elements are posts.
 
-A post is one of several elements of one make that are named as posts or comments and hold text. What
-is named as a post and not as a comment, as entries of a blog are too, counts where readers are named
-in it. A named element that begins with such posts holds them and is none itself; one inside a post
-is a part of it, or, of the same make, a reply. Of a post that only its text is named of, the
-element around it counts, where several such stand side by side.
+A post is one of several elements of one make that are named as posts or comments and hold text, that
+is neither in links nor in forms for the most part. What is named as a post and not as a comment, as
+entries of a blog are too, counts where readers are named in it. A named element that begins with such
+posts holds them and is none itself; one inside a post is a part of it, or, of the same make, a reply.
+Of a post that only its text is named of, the element around it counts, where several such stand side
+by side.
 
 All is linear in the page.
 """
@@ -33,7 +34,7 @@ MAX_AROUND = 8
 
 _POST, _COMMENT, _USER = (1 << HINTS[name] for name in ("post", "comment", "user"))
 _NO_POST, _IS_POST, _IS_COMMENT = range(3)
-_TABLE, _ROW, _PRE = TAGS["table"], TAGS["tr"], FLAGS["is_pre"]
+_TABLE, _ROW, _FORM, _PRE = TAGS["table"], TAGS["tr"], TAGS["form"], FLAGS["is_pre"]
 _CAN_BE_POST = np.zeros(len(BREAKING) + 2, dtype=np.bool_)
 for _name in names_in("div li article table tbody tr td dl dd blockquote custom"):
     _CAN_BE_POST[TAGS[_name]] = True
@@ -99,8 +100,8 @@ def element_kinds(
 @kernel
 def _find_posts(blocks: Any, elements: Any, signatures: Any, posts: Any) -> None:
     """Fill in `element_posts`, int32 (elements)."""
-    sums = _sums(blocks, elements)
-    names = _names(elements, sums)
+    names = _names(elements)
+    sums = _sums(blocks, elements, names)
     makes, siblings = _makes(elements, signatures, names)
     _drop_holders(elements, sums, names, siblings)
     is_post = _chosen(elements, names, makes, sums)
@@ -111,29 +112,7 @@ def _find_posts(blocks: Any, elements: Any, signatures: Any, posts: Any) -> None
 
 
 @kernel
-def _sums(blocks: Any, elements: Any) -> Any:
-    """Sums before each block: chars, link chars, chars outside of headings, blocks that name readers."""
-    n, m = len(blocks), len(elements)
-    sums = np.zeros((n + 1, 4), dtype=np.int64)
-    for b in range(n):
-        sums[b + 1, 0] = sums[b, 0] + blocks[b, 4]
-    in_heading, in_user = np.zeros(m, dtype=np.bool_), np.zeros(m, dtype=np.bool_)
-    for e in range(1, m):
-        above = elements[e, 0]
-        in_heading[e] = in_heading[above] or _IS_HEADING[elements[e, 1]]
-        chars = sums[elements[e, 5], 0] - sums[elements[e, 4], 0]
-        is_user = elements[e, 2] & _USER > 0 and chars <= MAX_USER_CHARS
-        in_user[e] = in_user[above] or is_user
-    for b in range(n):
-        e, chars = blocks[b, 2], blocks[b, 4]
-        sums[b + 1, 1] = sums[b, 1] + min(blocks[b, 6], chars)
-        sums[b + 1, 2] = sums[b, 2] + (0 if in_heading[e] else chars)
-        sums[b + 1, 3] = sums[b, 3] + (in_user[e] or blocks[b, 11] & _USER > 0)
-    return sums
-
-
-@kernel
-def _names(elements: Any, sums: Any) -> Any:
+def _names(elements: Any) -> Any:
     """Whether each element with text is named as a comment or as a post, int8 (elements)."""
     names = np.zeros(len(elements), dtype=np.int8)
     for e in range(1, len(elements)):
@@ -144,6 +123,36 @@ def _names(elements: Any, sums: Any) -> Any:
             elif hints & _POST:
                 names[e] = _IS_POST
     return names
+
+
+@kernel
+def _sums(blocks: Any, elements: Any, names: Any) -> Any:
+    """Sums before each block: chars; those in links, and in forms that hold nothing named; those outside
+    of headings; blocks that name readers."""
+    n, m = len(blocks), len(elements)
+    sums = np.zeros((n + 1, 4), dtype=np.int64)
+    for b in range(n):
+        sums[b + 1, 0] = sums[b, 0] + blocks[b, 4]
+    holds_named = names > 0
+    for back in range(m - 1):
+        e = m - 1 - back
+        if holds_named[e]:
+            holds_named[elements[e, 0]] = True
+    in_heading, in_user = np.zeros(m, dtype=np.bool_), np.zeros(m, dtype=np.bool_)
+    in_form = np.zeros(m, dtype=np.bool_)
+    for e in range(1, m):
+        above = elements[e, 0]
+        in_heading[e] = in_heading[above] or _IS_HEADING[elements[e, 1]]
+        chars = sums[elements[e, 5], 0] - sums[elements[e, 4], 0]
+        is_user = elements[e, 2] & _USER > 0 and chars <= MAX_USER_CHARS
+        in_user[e] = in_user[above] or is_user
+        in_form[e] = in_form[above] or (elements[e, 1] == _FORM and not holds_named[e])
+    for b in range(n):
+        e, chars = blocks[b, 2], blocks[b, 4]
+        sums[b + 1, 1] = sums[b, 1] + (chars if in_form[e] else min(blocks[b, 6], chars))
+        sums[b + 1, 2] = sums[b, 2] + (0 if in_heading[e] else chars)
+        sums[b + 1, 3] = sums[b, 3] + (in_user[e] or blocks[b, 11] & _USER > 0)
+    return sums
 
 
 @kernel
