@@ -39,6 +39,7 @@ def test_recipes_that_lean_on_published_models_name_them() -> None:
     assert set(NAMED) == {
         *("dclm", "fineweb-edu", "fineweb2", "nemotron-cc", "ccnet", "redpajama-v2"),
         *("llama3-like", "common-pile-like", "olmo3-like", "dolma"),
+        *("open-web-math-like", "finemath-like"),
     }
 
 
