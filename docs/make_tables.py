@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from catalog.db.models import metadata
-from catalog.formats.lineage_tables import LINEAGE_TABLES
+from catalog.formats.lineage_tables import LINEAGE_TABLES, LINES
 from catalog.formats.tables import Column, Table
 
 TARGET = Path(__file__).parent / "reference" / "tables.md"
@@ -47,7 +47,7 @@ def reference() -> str:
 
 def _lineage() -> Iterator[str]:
     shown: dict[Column, str] = {}
-    for name, table in LINEAGE_TABLES.items():
+    for name, table in {**LINEAGE_TABLES, LINES.name: LINES}.items():
         yield f"### {name}\n"
         yield f"{table.about} Files: `{table.file}`.\n"
         yield from _columns(name, table, shown)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from catalog.formats.line_kinds import LINE_KINDS
 from catalog.formats.tables import ID, Column, Table
 
 DOC_ID = Column("doc_id", ID, "Document id: a hash of source, snapshot, URL or key, and payload.")
@@ -38,6 +39,13 @@ EDIT = pa.struct(
     ]
 )
 PLACE = pa.struct([("start", pa.int32()), ("end", pa.int32())])
+
+LINE_KINDS_OF_TEXT = Column(
+    "line_kinds",
+    pa.list_(pa.uint8()),
+    "What each line of `text` is, blank ones too, as a number; [lines](#lines) has the names. Null: "
+    "the extractor does not say.",
+)
 
 RECORDS = Table(
     "records",
@@ -121,6 +129,7 @@ DOCUMENTS = Table(
             "112 numbers for finding near copies; null for a short text.",
         ),
         Column("text", pa.large_string(), "The extracted text."),
+        LINE_KINDS_OF_TEXT,
     ),
     sometimes=(
         Column(
@@ -232,6 +241,7 @@ FINAL_TEXT = Table(
             "`sentence:CLASSIFIER`, `text_step`, or a kind of personal data.",
         ),
         Column("text", pa.large_string(), "The tokenized text."),
+        LINE_KINDS_OF_TEXT,
     ),
     sometimes=(
         Column(
@@ -314,3 +324,24 @@ LINEAGE_TABLES: Mapping[str, Table] = {
     )
 }
 """All of them by name."""
+
+LINES = Table(
+    "lines",
+    DOCUMENTS.file,
+    "The lines of extracted texts, with what each is: one row a line that is not blank.",
+    (
+        DOC_ID,
+        SNAPSHOT,
+        PART,
+        OFFSET,
+        Column("line", pa.int32(), "Its number in the text, from 1."),
+        Column(
+            "kind",
+            pa.string(),
+            f"{', '.join(f'`{name}`' for name in LINE_KINDS[:-1])} or `{LINE_KINDS[-1]}`: the first "
+            "line of a post or comment.",
+        ),
+        Column("text", pa.string(), "The line."),
+    ),
+)
+"""A view of DOCUMENTS; it has no files."""

@@ -12,7 +12,8 @@ from functools import cached_property
 import pyarrow as pa
 
 from catalog.db import LineageRow
-from catalog.formats.lineage_tables import LINEAGE_TABLES
+from catalog.formats.line_kinds import LINE_KINDS
+from catalog.formats.lineage_tables import LINEAGE_TABLES, LINES
 from catalog.formats.store import FileStore
 from catalog.lineage.duck import DuckTables, Row
 from catalog.lineage.limits import QueryLimits
@@ -36,6 +37,9 @@ kept document of an earlier one that had no copy there: that one is added."""
 
 class LineageFiles(DuckTables):
     """Queries over some lineage files. Close it, or use it in a `with` statement."""
+
+    shows_text = True
+    """Whether `documents` and `final_text` have their texts."""
 
     def __init__(
         self,
@@ -102,6 +106,7 @@ class LineageFiles(DuckTables):
         """
         for table in LINEAGE_TABLES:
             self._create_view(table, self.rows_of(table) if table in filled else empty_table(table))
+        self._create_lines()
 
     def _create_view(self, table: str, rows: str) -> None:
         self.connection.execute("CREATE SCHEMA IF NOT EXISTS raw")
@@ -110,6 +115,24 @@ class LineageFiles(DuckTables):
         shown = ", ".join(f"lower(hex({name})) AS {name}" for name in ids)
         rows = ALL_MEMBERS if table == "cluster_members" else f"raw.{table}"
         self.connection.execute(f"CREATE VIEW {table} AS SELECT * REPLACE ({shown}) FROM {rows}")
+
+    def _create_lines(self) -> None:
+        """Make the view `lines`, of documents: it has no files of its own."""
+        names = ", ".join(map(quoted, LINE_KINDS))
+        texts = "string_split(text, chr(10))" if self.shows_text else "NULL"
+        is_shown = "trim(text) <> ''" if self.shows_text else "kind <> 'other'"
+        self.connection.execute(
+            f"""CREATE VIEW {LINES.name} AS
+            SELECT doc_id, snapshot, part, "offset", CAST(line AS INTEGER) AS line,
+                [{names}][coalesce(kinds[line], 0) + 1] AS kind, texts[line] AS text
+            FROM (
+                SELECT *, unnest(range(1, coalesce(len(texts), len(kinds)) + 1)) AS line FROM (
+                    SELECT doc_id, snapshot, part, "offset", line_kinds AS kinds,
+                        CAST({texts} AS VARCHAR[]) AS texts
+                    FROM documents
+                )
+            ) WHERE {is_shown}"""
+        )
 
     def rows_of(self, table: str) -> str:
         """Return what a view shows, to write after FROM."""
@@ -120,6 +143,8 @@ class LineageFiles(DuckTables):
         for table in (name for name in named_tables(sql) if name not in self._viewed):
             self._create_view(table, self.rows_of(table))
             self._viewed.add(table)
+            if table == "documents":
+                self._create_lines()
         return self.query(sql, most=most)
 
     @cached_property
@@ -151,6 +176,8 @@ def named_tables(sql: str) -> list[str]:
     named = {table for table in LINEAGE_TABLES if mentions(sql, table)}
     if "cluster_members" in named:
         named.add("decisions")  # of which the view takes what the clusters' files leave out
+    if mentions(sql, LINES.name):
+        named.add("documents")
     return [table for table in LINEAGE_TABLES if table in named]
 
 
@@ -185,6 +212,7 @@ SQL_TYPES = {
     pa.string(): "VARCHAR",
     pa.large_string(): "VARCHAR",
     pa.bool_(): "BOOLEAN",
+    pa.uint8(): "UTINYINT",
     pa.int32(): "INTEGER",
     pa.int64(): "BIGINT",
     pa.float32(): "FLOAT",

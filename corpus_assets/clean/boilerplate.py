@@ -9,7 +9,7 @@ the head or the foot of the text, and what goes are whole runs from either end. 
 never goes, nor does a document: where too little would be left, it stays as it is. With the bucket
 `snapshot` a line counts and goes wherever it stands, as some publications have it.
 
-In both, what stands in a list, in code or in a table stays (`clean.kernels.line_kinds`), and no line
+In both, what stands in a list, in code, in a table or a formula stays (`text.line_kinds`), and no line
 loses its last copy: one document keeps it, the one that was fetched first, of those the one with
 the fewest such lines (a list repeats many articles, an article itself). Its copies in its cluster
 may keep the line too: one of them replaces it when it is taken down (ADR 57).
@@ -32,19 +32,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpus_assets.clean.kernels.line_kinds import FIRST_PROTECTED, line_kinds
-from corpus_assets.clean.kernels.prose import keep_last_copies, running_words
+from corpus_assets.clean.kernels.last_copies import keep_last_copies
 from corpus_assets.clean.repeated_spans import fetch_order, id_halves
 from corpus_assets.clean.settings import BoilerplateSettings
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.blake2b import hash_with_prefix
-from corpus_assets.text.characters import char_tables
+from corpus_assets.text.line_kinds import IS_PROTECTED, kinds_of_lines
 from corpus_assets.text.pieces import pieces_in_chars
 from corpus_assets.text.split import CHARS, END, START, Bytes, Hashes, Ints
-from corpus_assets.text.unicode import class_table
 
-VERSION = 3
+VERSION = 4
 
 FRAME_LINES = 16
 """Lines from either end of a text that can be part of its frame."""
@@ -99,12 +97,11 @@ class Boilerplate(NamedTuple):
 
 class PinnedLine(NamedTuple):
     """A line of a document that is pinned: [start, end) in characters of the text, the line break
-    included; its key without a place; what it is, as a code; whether it goes."""
+    included; its key without a place; whether it goes."""
 
     start: int
     end: int
     line: int
-    kind: int
     goes: bool
 
 
@@ -132,7 +129,6 @@ class _Lines(NamedTuple):
     place: Ints  # int64[m]: as in `line_key`, from the nearer end
     keys: Hashes  # uint64[m]
     bases: Hashes  # uint64[m]: keys without a place
-    kinds: Bytes  # uint8[k], of all lines of the batch
 
 
 def find_lines(
@@ -140,11 +136,10 @@ def find_lines(
 ) -> _Lines:
     """Lines of the wanted documents that can be boilerplate, without Python strings."""
     spans, rows = batch.lines.spans, batch.lines.rows
-    words = running_words(batch.data, spans, char_tables().classes, class_table())
-    kinds = line_kinds(batch.data, batch.offsets, spans, rows, words)
+    kinds = kinds_of_lines(batch)
     document = np.repeat(np.arange(len(batch)), np.diff(rows))
     mask = np.asarray(wanted, dtype=np.bool_)[document]
-    mask &= (spans[:, CHARS] >= settings.min_chars) & (kinds < FIRST_PROTECTED)
+    mask &= (spans[:, CHARS] >= settings.min_chars) & ~IS_PROTECTED[kinds]
     number = np.arange(len(spans))
     place = np.zeros_like(number)
     if settings.is_frame:
@@ -157,7 +152,7 @@ def find_lines(
     heads = np.frombuffer(b"".join(prefixes), dtype=np.uint8)
     bases = hash_with_prefix(batch.data, spans[mask], before[rows], heads, ends)
     keys = bases + place[mask].astype(np.uint64) * np.uint64(_STEP)  # wraps, as `line_key` does
-    return _Lines(number[mask], document[mask], place[mask], keys, bases, kinds)
+    return _Lines(number[mask], document[mask], place[mask], keys, bases)
 
 
 def pinned_lines(
@@ -201,12 +196,11 @@ def pinned_lines(
         )
     hit_rows = np.searchsorted(owner, np.arange(len(batch) + 1)).astype(np.int64)
     places = pieces_in_chars(batch.data, batch.offsets, pieces, hit_rows).tolist()
-    bases, kinds = found.bases[hits].tolist(), found.kinds[lines].tolist()
+    bases = found.bases[hits].tolist()
     out: dict[int, list[PinnedLine]] = {}
     for k, (line, row) in enumerate(zip(lines.tolist(), owner.tolist(), strict=True)):
         start, end = places[k]
-        one = PinnedLine(start, end, bases[k], kinds[k], line in going)
-        out.setdefault(row, []).append(one)
+        out.setdefault(row, []).append(PinnedLine(start, end, bases[k], line in going))
     return out
 
 

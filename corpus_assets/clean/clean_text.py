@@ -16,7 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from corpus_assets.clean.boilerplate import Boilerplate, PinnedLine, pinned_lines
-from corpus_assets.clean.cut_lines import LineOutcomes, line_outcomes, outside_of_protected
+from corpus_assets.clean.cut_lines import (
+    LineOutcomes,
+    kinds_with_places,
+    line_outcomes,
+    outside_of_protected,
+)
 from corpus_assets.clean.edits import (
     Edit,
     Stretch,
@@ -44,9 +49,16 @@ from corpus_assets.scrub import (
 )
 from corpus_assets.signals import TextStep, sentences_of
 from corpus_assets.text.batch import TextBatch
+from corpus_assets.text.line_kinds import (
+    KINDS_OF_TEXT,
+    Place,
+    kept_places,
+    kinds_after,
+    kinds_column,
+)
 from corpus_assets.text.pieces import count_chars, stripped
 
-VERSION = 8
+VERSION = 9
 
 TOO_SHORT = "too_short_after_cleaning"
 FEW_SENTENCES = "too_few_sentences_after_cleaning"
@@ -124,8 +136,10 @@ def clean_documents(
         if item is not None:
             going = {k: stretches_of_left(item.kept, union(some)) for k, some in going.items()}
         text, pinned = batch.texts[row].as_py(), lines.get(row, [])
-        if going.get(REPEATED_SPAN):
-            going = {**going, REPEATED_SPAN: outside_of_protected(text, going[REPEATED_SPAN])}
+        passages = going.get(REPEATED_SPAN, ())
+        kinds = kinds_with_places(batch, row) if pinned or passages else []
+        if passages:
+            going = {**going, REPEATED_SPAN: outside_of_protected(kinds, passages)}
         cleaned = clean(
             text, going_lines(pinned), found.get(row, ()), settings.scrub, domains[row], going
         )
@@ -139,7 +153,7 @@ def clean_documents(
             cleaned = clean(text, (), found.get(row, ()), settings.scrub, domains[row], own)
         results[row] = cleaned
         if pinned or going.get(REPEATED_SPAN):
-            outcomes[row] = line_outcomes(text, pinned, cleaned.edits)
+            outcomes[row] = line_outcomes(text, kinds, pinned, cleaned.edits)
         if item is not None:
             cleaned.edits = edits_of_extracted(chars[row], item.kept, cleaned.edits)
     lengths = stripped(batch.data, batch.offsets).tolist()
@@ -168,13 +182,29 @@ def rewritten(
 ) -> tuple[TextBatch, list[Left | None]]:
     """Return what the steps leave of documents (domain, text): as a batch, and the way back."""
     batch = TextBatch.from_arrow(documents["text"])
+    kinds = line_kinds_of(documents)
     if not steps:
+        batch.columns[KINDS_OF_TEXT] = kinds
         return batch, []
     texts = batch.texts.to_pylist()
     left = rewrite_documents(texts, documents["domain"].to_pylist(), steps)
     whole = zip(texts, left, strict=True)
     shown = [text if item is None else item.text for text, item in whole]
-    return TextBatch.from_arrow(pa.array(shown, pa.large_string())), left
+    batch = TextBatch.from_arrow(pa.array(shown, pa.large_string()))
+    batch.columns[KINDS_OF_TEXT] = kinds_column(
+        own
+        if own is None or item is None
+        else kinds_after(text, own, item.text, kept_places(item.kept))
+        for text, own, item in zip(texts, kinds.to_pylist(), left, strict=True)
+    )
+    return batch, left
+
+
+def line_kinds_of(documents: pa.Table) -> pa.Array:
+    """Return the kinds of the lines of documents; nulls where the table has no such column."""
+    if KINDS_OF_TEXT in documents.schema.names:
+        return documents[KINDS_OF_TEXT].combine_chunks()
+    return kinds_column([None] * documents.num_rows)
 
 
 def left_by_lines(
@@ -307,6 +337,7 @@ def _table(
             for one in kept
         ],
         "text": texts.take(pa.array(where, pa.int64())),
+        KINDS_OF_TEXT: _final_kinds(documents, rows, kept, texts, where),
     }
     arrays = [
         value.cast(kind) if isinstance(value, pa.ChunkedArray) else
@@ -314,3 +345,38 @@ def _table(
         for value, kind in zip(columns.values(), FINAL_TEXT.types, strict=True)
     ]  # fmt: skip
     return pa.table(arrays, schema=FINAL_TEXT)
+
+
+def _final_kinds(
+    documents: pa.Table,
+    rows: Sequence[int],
+    kept: Sequence[Cleaned],
+    texts: pa.Array,
+    where: Sequence[int],
+) -> pa.Array:
+    """Return the kinds of the lines of final texts, which are `texts[where]`; `rows` are theirs."""
+    found = line_kinds_of(documents).take(pa.array(rows, pa.int64()))
+    edited = [k for k, one in enumerate(kept) if one.edits and found[k].is_valid]
+    if not edited:
+        return found
+    out = found.to_pylist()
+    for k in edited:
+        text, final = documents["text"][rows[k]].as_py(), texts[where[k]].as_py()
+        out[k] = kinds_after(text, out[k], final, edited_places(len(text), kept[k].edits))
+    return kinds_column(out)
+
+
+def edited_places(n_chars: int, edits: Sequence[Edit]) -> list[Place]:
+    """Return the places of what is left of a text of `n_chars`, and of what replaces the rest."""
+    out: list[Place] = []
+    new = old = 0
+    for edit in edits:
+        if old < edit.start:
+            out.append((new, old, edit.start))
+        new += edit.start - old
+        if edit.replacement:
+            out.append((new, edit.start, edit.start))
+        new, old = new + len(edit.replacement), edit.end
+    if old < n_chars:
+        out.append((new, old, n_chars))
+    return out

@@ -5,20 +5,18 @@ a snapshot: every line that went from one document must stand in another (`clean
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from catalog.formats.line_kinds import LINE_KINDS
 from corpus_assets.clean.boilerplate import PinnedLine
 from corpus_assets.clean.edits import Edit, Stretch, remainder, union
-from corpus_assets.clean.kernels.line_kinds import FIRST_PROTECTED, KINDS, line_kinds
-from corpus_assets.clean.kernels.prose import running_words
 from corpus_assets.text.batch import TextBatch
-from corpus_assets.text.characters import char_tables
+from corpus_assets.text.line_kinds import IS_PROTECTED, KINDS_OF_TEXT, kinds_of_lines
 from corpus_assets.text.pieces import pieces_in_chars
-from corpus_assets.text.unicode import class_table
 
 CUT_LINES = pa.schema(
     [
@@ -28,6 +26,10 @@ CUT_LINES = pa.schema(
     ]
 )
 """Row-aligned with FINAL_TEXT."""
+
+
+KindOfLine = tuple[int, Stretch]
+"""What a line of a text is, and where it stands, in characters."""
 
 
 class LineOutcomes(NamedTuple):
@@ -40,13 +42,15 @@ class LineOutcomes(NamedTuple):
     @staticmethod
     def table(rows: Sequence["LineOutcomes | None"]) -> pa.Table:
         """Return schema CUT_LINES; None where a document has nothing that is repeated."""
-        none = LineOutcomes([], [], [0] * len(KINDS))
+        none = LineOutcomes([], [], [0] * len(LINE_KINDS))
         columns = zip(*(row or none for row in rows), strict=True) if rows else [[]] * 3
         arrays = [pa.array(list(c), t) for c, t in zip(columns, CUT_LINES.types, strict=True)]
         return pa.table(arrays, schema=CUT_LINES)
 
 
-def line_outcomes(text: str, pinned: Sequence[PinnedLine], edits: Sequence[Edit]) -> LineOutcomes:
+def line_outcomes(
+    text: str, kinds: Sequence[KindOfLine], pinned: Sequence[PinnedLine], edits: Sequence[Edit]
+) -> LineOutcomes:
     """Return what became of the lines of a text. `pinned` are those that the calibration names."""
     gone = union([(edit.start, edit.end) for edit in edits if not edit.replacement])
     starts = [start for start, _ in gone]
@@ -58,18 +62,20 @@ def line_outcomes(text: str, pinned: Sequence[PinnedLine], edits: Sequence[Edit]
         elif is_whole:
             kept.append(line.line)
     passages = union([(edit.start, edit.end) for edit in edits if edit.kind in _REPEATED])
-    lines = [0] * len(KINDS)
+    lines = [0] * len(LINE_KINDS)
     if passages:
         starts = [start for start, _ in passages]
-        for kind, stretch in _kinds_of(text):
+        for kind, stretch in kinds:
             if _is_gone(text, stretch, passages, starts):
                 lines[kind] += 1
     return LineOutcomes(sorted(set(cut)), sorted(set(kept)), lines)
 
 
-def outside_of_protected(text: str, stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Return the stretches without what lies in lists, code and tables."""
-    fixed = [stretch for kind, stretch in _kinds_of(text) if kind >= FIRST_PROTECTED]
+def outside_of_protected(
+    kinds: Sequence[KindOfLine], stretches: Sequence[Stretch]
+) -> list[Stretch]:
+    """Return the stretches without what lies in lists, code, tables and formulas."""
+    fixed = [stretch for kind, stretch in kinds if IS_PROTECTED[kind]]
     starts = [start for start, _ in fixed]
     return [piece for stretch in stretches for piece in remainder(stretch, fixed, starts)]
 
@@ -84,12 +90,14 @@ def _is_gone(text: str, line: Stretch, gone: Sequence[Stretch], starts: Sequence
     return not any(text[start:end].strip() for start, end in left)
 
 
-def _kinds_of(text: str) -> Iterator[tuple[int, Stretch]]:
-    """The lines of a text that are not blank, with their kinds; in characters."""
-    batch = TextBatch.from_arrow(pa.array([text], pa.large_string()))
-    spans, rows = batch.lines.spans, batch.lines.rows
-    words = running_words(batch.data, spans, char_tables().classes, class_table())
-    kinds = line_kinds(batch.data, batch.offsets, spans, rows, words).tolist()
-    pieces = np.ascontiguousarray(spans[:, :2])
-    places = pieces_in_chars(batch.data, batch.offsets, pieces, rows).tolist()
-    yield from ((kind, (start, end)) for kind, (start, end) in zip(kinds, places, strict=True))
+def kinds_with_places(batch: TextBatch, row: int) -> list[KindOfLine]:
+    """Return the lines of a text of a batch that are not blank."""
+    alone = TextBatch.from_arrow(batch.texts.slice(row, 1))
+    if KINDS_OF_TEXT in batch.columns:
+        alone.columns[KINDS_OF_TEXT] = batch.columns[KINDS_OF_TEXT].slice(row, 1)
+    pieces = np.ascontiguousarray(alone.lines.spans[:, :2])
+    places = pieces_in_chars(alone.data, alone.offsets, pieces, alone.lines.rows).tolist()
+    return [
+        (kind, (start, end))
+        for kind, (start, end) in zip(kinds_of_lines(alone).tolist(), places, strict=True)
+    ]

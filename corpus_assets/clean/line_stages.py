@@ -94,7 +94,7 @@ def _part_tasks(
 def run_line_keys(context: TaskContext) -> None:
     found = aligned_rows(context, files.LINE_KEYS)
     if found is None:
-        table = context.table("documents", ["domain", "host", "fetched_at", "text"])
+        table = context.table("documents", ["domain", "host", "fetched_at", "text", "line_kinds"])
         batch, _ = rewritten(table, text_steps(context))
         found = lines.line_keys(batch, table, _lines_settings(context))
     context.write_table(files.LINE_KEYS, found)
@@ -194,7 +194,7 @@ COMMON_LINES = Shuffle(
 
 LINE_CANDIDATES = Stage(
     "line_candidates",
-    4,
+    5,
     Scope.PART,
     plan_line_candidates,
     run_line_candidates,

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.formats.line_kinds import LINE_KINDS
 from corpus_assets.clean.boilerplate import Boilerplate, placed_keys
 from corpus_assets.clean.clean_text import LOSSES, emptied_numbers
-from corpus_assets.clean.kernels.line_kinds import KINDS
 from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.core import files
 from corpus_assets.core.schemas import DOC_ID
@@ -104,15 +104,15 @@ class CutLines(NamedTuple):
 def count_cut_lines(pipeline: CleanPlanner, snapshot: str) -> CutLines:
     """Sum what became of the repeated lines of a snapshot."""
     cut, kept = np.empty(0, np.uint64), np.empty(0, np.uint64)
-    lines = np.zeros(len(KINDS), np.int64)
+    lines = np.zeros(len(LINE_KINDS), np.int64)
     for part in pipeline.parts(files.CUT_LINES, snapshot):
         table = read_table(pipeline.store, part)
         cut = np.union1d(cut, _items(table["cut"]))
         kept = np.union1d(kept, _items(table["kept"]))
-        lines += _items(table["lines"]).reshape(-1, len(KINDS)).sum(axis=0)
+        lines += _items(table["lines"]).reshape(-1, len(LINE_KINDS)).sum(axis=0)
     gone = np.setdiff1d(cut, kept)
     found = _where_keepers_are(pipeline, snapshot, gone.tolist()) if len(gone) else (0, 0, 0)
-    return CutLines(dict(zip(KINDS, lines.tolist(), strict=True)), *found)
+    return CutLines(dict(zip(LINE_KINDS, lines.tolist(), strict=True)), *found)
 
 
 def _where_keepers_are(

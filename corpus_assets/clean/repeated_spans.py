@@ -34,7 +34,7 @@ from corpus_assets.text.characters import char_tables
 from corpus_assets.text.codepoints import text_buffers
 from corpus_assets.text.pieces import pieces_in_chars
 
-VERSION = 3
+VERSION = 4
 
 PRINTS = pa.schema([("print", pa.uint64()), ("places", pa.int32())])
 """Prints of a part's grams, sorted, and how many places have each."""

@@ -111,7 +111,8 @@ def run_span_grams(context: TaskContext) -> None:
 def _compared(context: TaskContext) -> pa.Table:
     """Return the documents that no earlier stage drops, with what the cutting of lines leaves of
     them."""
-    table = context.table("documents", ["doc_id", "domain", "host", "fetched_at", "text"])
+    columns = ["doc_id", "domain", "host", "fetched_at", "text", "line_kinds"]
+    table = context.table("documents", columns)
     drops = drops_before_cleaning(context, context.table("selection", ["reason"]))
     rows = [row for row in range(table.num_rows) if row not in drops]
     count(context, table.num_rows, table.num_rows)

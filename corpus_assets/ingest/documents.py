@@ -53,6 +53,7 @@ from corpus_assets.ingest.records import RawRecord, Refusal, SourceFile
 from corpus_assets.ingest.settings import IngestSettings
 from corpus_assets.ingest.source import FieldNames, SourceSpec
 from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.ingest.written_lines import written_kinds
 from corpus_assets.text.sketch import sketch_texts
 from pageblocks import PageText, normalise, page_language, page_title
 
@@ -106,6 +107,7 @@ class _Text:
     language: str | None = None
     published_at: str | None = None
     page_type: str | None = None
+    line_kinds: bytes | None = None
 
 
 class _Waiting(NamedTuple):
@@ -273,6 +275,7 @@ class _Ingest:
                     "generator": record.generator,
                     "text_id": found.text_id,
                     "text": found.text,
+                    "line_kinds": found.line_kinds and list(found.line_kinds),
                     "labels": record.labels,
                     PAGE_TYPE.name: found.page_type,
                 }
@@ -329,6 +332,7 @@ class _Ingest:
             return _Waiting(record, names, spdx, preference, _Text(Refusal("no_text")))
         title = None if record.title is None else normalise(record.title)
         found = _Text(None, text, make_text_id(text), title, record.language)
+        found = replace(found, line_kinds=written_kinds(record, text))
         return _Waiting(record, names, spdx, preference, found)
 
     def _page(
@@ -387,7 +391,7 @@ def _text_of(page: _Page, result: PageResult) -> _Text:
         return _Text(Refusal(result.reason, result.detail))
     published = find_page_date(page.markup, page.landmarks)
     found = _as_text(result.text, page_title(page.html), page_language(page.html), published)
-    return replace(found, page_type=result.page_type)
+    return replace(found, page_type=result.page_type, line_kinds=result.line_kinds)
 
 
 def _as_text(

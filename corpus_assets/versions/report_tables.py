@@ -34,6 +34,8 @@ class ReportTables(LineageFiles):
     `records` counts those of the version, `looked_at` those in the parts that the tables have.
     """
 
+    shows_text = False
+
     def __init__(
         self,
         store: FileStore,

@@ -35,18 +35,21 @@ START_TIME_LIMIT_S = 300
 PIPE_BYTES = 1 << 20
 PAGES_PER_CHILD = 20_000  # libxml2 keeps every name it has ever seen
 TRIES = 2
-Answer = tuple[int, bytes, bytes, float]  # status, content, type of the page, CPU seconds
+Answer = tuple[int, bytes, bytes, bytes, float]
+"""Status, content, type of the page, kinds of its lines, CPU seconds."""
 OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class PageResult(NamedTuple):
-    """A page's text, or the reason why there is none; its type, where that is noted."""
+    """A page's text, or the reason why there is none; its type and the kinds of its lines, where
+    they are noted."""
 
     text: str
     reason: str | None
     detail: str | None
     cpu_seconds: float
     page_type: str | None = None
+    line_kinds: bytes | None = None
 
 
 class _Died(Exception):
@@ -98,11 +101,11 @@ class PageWorker:
         """
         page = html if isinstance(html, bytes) else html.encode("utf-8", "surrogatepass")
         cpu_seconds = 0.0
-        status, content, kind, reason, detail = FAILED, b"", b"", None, None
+        status, content, kind, lines, reason, detail = FAILED, b"", b"", b"", None, None
         killed_outside = False
         for attempt in range(TRIES):
             try:
-                [(status, content, kind, spent)] = self._ask([page], is_alone=attempt > 0)
+                [(status, content, kind, lines, spent)] = self._ask([page], is_alone=attempt > 0)
             except _Died as death:
                 killed_outside = -death.how in OUTSIDE
                 reason, detail = self._reason(death.how)
@@ -123,7 +126,7 @@ class PageWorker:
                     "runs out: run the same command again with fewer --workers"
                 )
             return PageResult("", reason, detail, cpu_seconds)
-        return _result(status, content, kind, cpu_seconds)
+        return _result(status, content, kind, lines, cpu_seconds)
 
     def close(self) -> None:
         """End the child now; the next page starts another."""
@@ -157,14 +160,16 @@ def _missing(message: bytes) -> MissingExtra:
     )
 
 
-def _result(status: int, content: bytes, kind: bytes, cpu_seconds: float) -> PageResult:
+def _result(
+    status: int, content: bytes, kind: bytes, lines: bytes, cpu_seconds: float
+) -> PageResult:
     if status == ABSENT:
         raise _missing(content)
     if status == FAILED:
         name = content.decode("utf-8", "replace")
         return PageResult("", "extraction_failed", name, cpu_seconds)
     text = content.decode("utf-8", "surrogatepass")
-    return PageResult(text, None, None, cpu_seconds, kind.decode() or None)
+    return PageResult(text, None, None, cpu_seconds, kind.decode() or None, lines or None)
 
 
 class _Child:
@@ -218,11 +223,11 @@ class _Child:
         head = stdout.read(ANSWER.size)
         if len(head) < ANSWER.size:
             raise self._death()
-        status, size, kind_size, cpu_microseconds = ANSWER.unpack(head)
-        content, kind = stdout.read(size), stdout.read(kind_size)
-        if len(content) < size or len(kind) < kind_size:
+        status, *sizes, cpu_microseconds = ANSWER.unpack(head)
+        content, kind, lines = parts = [stdout.read(size) for size in sizes]
+        if list(map(len, parts)) != sizes:
             raise self._death()
-        return status, content, kind, cpu_microseconds / 1e6
+        return status, content, kind, lines, cpu_microseconds / 1e6
 
     def end(self) -> None:
         self._finalizer()

@@ -19,10 +19,12 @@ WARMING = b"<p>a<pre>b</pre><table><tr><td>c</table>"
 
 
 class Extracted(NamedTuple):
-    """A page's text, and its type where a recipe asks for that."""
+    """A page's text, its type where a recipe asks for that, and the kinds of its lines where the
+    engine knows them."""
 
     text: str
     page_type: str | None = None
+    line_kinds: bytes = b""
 
 
 def make_reader(options: dict[str, Any]) -> Callable[[bytes], Extracted]:
@@ -33,7 +35,8 @@ def make_reader(options: dict[str, Any]) -> Callable[[bytes], Extracted]:
 
         def read(page: bytes) -> Extracted:
             found = blocks.read(page)  # parsed once, for the text and for the type
-            return Extracted(found.text, found.page_type if has_type else None)
+            kind = found.page_type if has_type else None
+            return Extracted(found.text, kind, found.line_kinds)
     else:
         engine = make_engine(options)
         if not has_type:

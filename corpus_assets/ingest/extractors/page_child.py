@@ -5,7 +5,7 @@ Started by `ingest.extract`, which sends some pages and waits for their texts:
 1. first message: the extractor's options and the limits, as JSON; answered when all is loaded, or
    with why it cannot be;
 2. every other message: pages in UTF-8; answered, when all are done, with the text of each and its
-   type where that is noted, or with what went wrong.
+   type and the kinds of its lines where they are noted, or with what went wrong.
 
 CPU time is limited for each page (RLIMIT_CPU: the kernel ends the process whatever it is doing, C
 code included). Memory is limited by the address space, and a page that took more resident memory
@@ -22,14 +22,14 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
     from corpus_assets.ingest.extractors.engines import Extracted
 
 SIZE = struct.Struct("<Q")  # how many pages, and of each how many bytes
-ANSWER = struct.Struct("<BQIQ")  # status, bytes of text and of the type, CPU microseconds
+ANSWER = struct.Struct("<BQIQQ")  # status, bytes of text, type and lines' kinds, CPU microseconds
 TEXT, FAILED, MEMORY, ABSENT = 0, 1, 2, 3  # absent: a library, whatever the page
 MIB = 1 << 20
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # of `ru_maxrss`
@@ -52,22 +52,22 @@ def main() -> None:
         read = make_reader(json.loads(start["options"]))
     except Exception as error:
         status = ABSENT if _is_absence(error) else FAILED
-        _send(answers, [_answer(status, _message(error), b"", 0.0)])
+        _send(answers, [_answer(status, [_message(error)])])
         return
     max_memory = int(start["max_memory_mb"]) * MIB
     limit_memory(max_memory)
-    _send(answers, [_answer(TEXT, b"", b"", 0.0)])
+    _send(answers, [_answer(TEXT)])
     counted = time.process_time()
     while (pages := _receive(source)) is not None:
         done = []
         for page in pages:
             limit_cpu(time.process_time(), start["max_seconds"])
-            status, content, kind = _extract(read, page)
+            status, *parts = _extract(read, page)
             if may_have_held(max_memory) and peak_memory() > max_memory:
-                status, content, kind = MEMORY, b"", b""
+                status, *parts = MEMORY, b"", b"", b""
             spent = time.process_time() - counted  # receiving the pages included
             counted += spent
-            done.append(_answer(status, content, kind, spent))
+            done.append(_answer(status, parts, spent))
         _send(answers, done)
 
 
@@ -81,17 +81,18 @@ def _message(error: Exception) -> bytes:
     return " ".join(f"{type(error).__name__}: {error}".split()).encode("utf-8", "replace")
 
 
-def _extract(read: "Callable[[bytes], Extracted]", page: bytes) -> tuple[int, bytes, bytes]:
-    """Status, text, and the type of the page, nothing where it is not noted."""
+def _extract(read: "Callable[[bytes], Extracted]", page: bytes) -> tuple[int, bytes, bytes, bytes]:
+    """Status, text, the type of the page and the kinds of the lines, nothing where they are not
+    noted."""
     try:
-        text, kind = read(page)
-        return TEXT, text.encode("utf-8", "surrogatepass"), (kind or "").encode()
+        text, kind, line_kinds = read(page)
+        return TEXT, text.encode("utf-8", "surrogatepass"), (kind or "").encode(), line_kinds
     except MemoryError:
-        return MEMORY, b"", b""
+        return MEMORY, b"", b"", b""
     except ImportError as error:
-        return ABSENT, _message(error), b""
+        return ABSENT, _message(error), b"", b""
     except Exception as error:  # one page must not stop a part, whatever it does inside
-        return FAILED, type(error).__name__.encode("utf-8", "replace"), b""
+        return FAILED, type(error).__name__.encode("utf-8", "replace"), b"", b""
 
 
 def limit_cpu(used_seconds: float, allowed_seconds: int) -> None:
@@ -156,9 +157,10 @@ def _receive(source: BinaryIO) -> list[bytes] | None:
     return pages if is_whole else None
 
 
-def _answer(status: int, content: bytes, kind: bytes, cpu_seconds: float) -> bytes:
-    head = ANSWER.pack(status, len(content), len(kind), int(cpu_seconds * 1e6))
-    return head + content + kind
+def _answer(status: int, parts: Sequence[bytes] = (), cpu_seconds: float = 0.0) -> bytes:
+    text, kind, line_kinds = parts = [*parts, b"", b"", b""][:3]
+    head = ANSWER.pack(status, len(text), len(kind), len(line_kinds), int(cpu_seconds * 1e6))
+    return b"".join([head, *parts])
 
 
 def _send(answers: BinaryIO, done: list[bytes]) -> None:

@@ -1,8 +1,7 @@
 """What a line is, told by its own form: list item, code, table row, heading, prose or other.
 
 Extraction writes items, tables and code in a few plain forms (Markdown's, mostly), and so do
-people. Until lines carry what the page's markup said of them, this is what keeps cleaning out of
-lists, code and tables. In doubt a line is one of these: then it stays.
+people. Where nothing else says what a line is, this does. In doubt a line is one of the first three.
 
 * code: between fences, indented by a tab or four spaces (which an item of a nested list is not),
   or with marks that prose has none of: it ends with `{`, `}`, `;` or `\\`, begins with a bracket, a
@@ -22,12 +21,6 @@ from textkernels.compiled import kernel
 from textkernels.utf8 import decode
 
 OTHER, PROSE, HEADING, ITEM, CODE, ROW = range(6)
-KINDS = ("other", "prose", "heading", "list_item", "code", "table_row")
-"""Names of the codes."""
-
-FIRST_PROTECTED = ITEM
-"""Codes from here on are never cut: a line there says something only beside its neighbours."""
-
 PROSE_WORDS = 8
 HEADING_CHARS = 100
 _INDENT = 4
@@ -43,11 +36,11 @@ _N_PAIRS = len(_OPERATORS.split())
 
 
 @kernel
-def line_kinds(data: Bytes, offsets: Ints, spans: Ints, rows: Ints, words: Ints) -> Bytes:
-    """uint8[k]: the kind of each line that is not blank.
+def line_forms(data: Bytes, offsets: Ints, spans: Ints, rows: Ints, words: Ints) -> Bytes:
+    """uint8[k]: the form of each line that is not blank.
 
     Document d has the stripped lines `spans[rows[d]:rows[d + 1]]` of `data[offsets[d]:]`; `words`
-    are their running words (`clean.kernels.prose`).
+    are their running words (`text.running_words`).
     """
     out = np.zeros(spans.shape[0], dtype=np.uint8)
     for d in range(rows.shape[0] - 1):
@@ -63,7 +56,7 @@ def line_kinds(data: Bytes, offsets: Ints, spans: Ints, rows: Ints, words: Ints)
                 out[k] = CODE
                 fence = mark
             else:
-                out[k] = _kind(data, offsets[d], start, end, spans[k, CHARS], words[k])
+                out[k] = _form(data, offsets[d], start, end, spans[k, CHARS], words[k])
     return out
 
 
@@ -77,7 +70,7 @@ def _fence(data: Bytes, start: int, end: int) -> int:
 
 
 @kernel
-def _kind(data: Bytes, low: int, start: int, end: int, chars: int, words: int) -> int:
+def _form(data: Bytes, low: int, start: int, end: int, chars: int, words: int) -> int:
     if _is_item(data, start, end):
         return ITEM
     if _is_row(data, start, end):

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_assets.clean.kernels.line_kinds import (
+from corpus_assets.text.batch import TextBatch
+from corpus_assets.text.characters import char_tables
+from corpus_assets.text.line_forms import (
     CODE,
     HEADING,
     HEADING_CHARS,
@@ -17,11 +19,9 @@ from corpus_assets.clean.kernels.line_kinds import (
     PROSE,
     PROSE_WORDS,
     ROW,
-    line_kinds,
+    line_forms,
 )
-from corpus_assets.clean.kernels.prose import running_words
-from corpus_assets.text.batch import TextBatch
-from corpus_assets.text.characters import char_tables
+from corpus_assets.text.running_words import running_words
 from corpus_assets.text.unicode import class_table
 
 ITEMS = re.compile(r"(?:[-*+•‣⁃∙▪○●◦–·]|\(?(?:\d{1,3}|[A-Za-z])[.)])[ \t]")
@@ -36,7 +36,7 @@ def kinds_of(text: str) -> list[int]:
     batch = TextBatch.from_arrow(pa.array([text], pa.large_string()))
     spans, rows = batch.lines.spans, batch.lines.rows
     words = running_words(batch.data, spans, char_tables().classes, class_table())
-    found: list[int] = line_kinds(batch.data, batch.offsets, spans, rows, words).tolist()
+    found: list[int] = line_forms(batch.data, batch.offsets, spans, rows, words).tolist()
     return found
 
 
@@ -136,4 +136,4 @@ def test_a_fence_that_is_never_closed_ends_with_its_document() -> None:
     batch = TextBatch.from_arrow(pa.array(["```\ncode words", "plain words"], pa.large_string()))
     spans, rows = batch.lines.spans, batch.lines.rows
     words = np.zeros(len(spans), np.int64)
-    assert line_kinds(batch.data, batch.offsets, spans, rows, words).tolist()[2] != CODE
+    assert line_forms(batch.data, batch.offsets, spans, rows, words).tolist()[2] != CODE

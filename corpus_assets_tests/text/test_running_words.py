@@ -1,16 +1,14 @@
-"""Running words of a line, and who keeps the last copy of one."""
+"""Running words of a line."""
 
-import itertools
 import unicodedata
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus_assets.clean.kernels.prose import MIN_RUN, keep_last_copies, running_words
 from corpus_assets.text.characters import IGNORED, MARK, OWN_WORD, WORD, char_tables
+from corpus_assets.text.running_words import MIN_RUN, running_words
 from corpus_assets.text.unicode import class_table
 
 PROSE = 8  # the default of a recipe
@@ -88,51 +86,3 @@ def test_menus_bylines_and_prompts_are_no_prose(line: str) -> None:
 )
 def test_sentences_are_prose_in_any_script(line: str) -> None:
     assert words_of(line) >= PROSE, unicodedata.name(line[0])
-
-
-def kept(documents: Sequence[tuple[int, dict[int, int]]], min_chars: int) -> list[set[int]]:
-    """Lines that each document, given as (chars, {line: chars}), keeps."""
-    rows = np.cumsum([0, *(len(lines) for _, lines in documents)], dtype=np.int64)
-    numbers = np.array([n for _, lines in documents for n in lines], np.int64)
-    sizes = np.array([c for _, lines in documents for c in lines.values()], np.int64)
-    chars = np.array([c for c, _ in documents], np.int64)
-    n_lines = int(numbers.max(initial=-1)) + 1
-    keeps = keep_last_copies(rows, numbers, sizes, chars, n_lines, min_chars)
-    return [
-        set(numbers[low:high][keeps[low:high] == 1].tolist())
-        for low, high in itertools.pairwise(rows)
-    ]
-
-
-def test_the_first_document_keeps_its_lines_and_later_ones_only_what_is_left() -> None:
-    documents = [(500, {0: 90, 1: 90}), (900, {0: 90, 1: 90, 2: 90})]
-    assert kept(documents, 100) == [{0, 1}, {2}]
-
-
-def test_a_document_that_would_be_too_short_keeps_nothing() -> None:
-    assert kept([(60, {0: 60}), (300, {0: 60})], 100) == [set(), {0}]
-
-
-def test_a_line_that_only_short_remains_hold_is_kept_with_all_of_a_document() -> None:
-    documents = [(500, {0: 60}), (120, {0: 60, 1: 60})]
-    assert kept(documents, 100) == [{0}, {0, 1}]
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.integers(0, 99), st.dictionaries(st.integers(0, 5), st.integers(1, 99), max_size=4)
-        ),
-        max_size=8,
-    )
-)
-def test_no_line_is_lost_that_a_long_enough_document_holds(
-    drawn: list[tuple[int, dict[int, int]]],
-) -> None:
-    documents = [(own + sum(lines.values()), lines) for own, lines in drawn]
-    keeping = kept(documents, 100)
-    for (chars, lines), own in zip(documents, keeping, strict=True):
-        left = chars - sum(size for line, size in lines.items() if line not in own)
-        assert not own or left >= 100, "who keeps a line survives"
-        if chars >= 100:
-            assert all(any(line in other for other in keeping) for line in lines)

@@ -1,0 +1,145 @@
+"""What each line of a text is: as the documents say, or where they do not, by its form.
+
+A batch whose texts have kinds holds them in `columns[KINDS_OF_TEXT]`, a list a text with a number for
+each line, blank ones too (`catalog.formats.line_kinds`). Null, or no column: nothing is known.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.formats.line_kinds import LINE_KIND
+from corpus_assets.text.batch import TextBatch
+from corpus_assets.text.characters import char_tables
+from corpus_assets.text.line_forms import CODE, ITEM, PROSE, ROW, line_forms
+from corpus_assets.text.pieces import copy_pieces
+from corpus_assets.text.running_words import running_words
+from corpus_assets.text.split import CHARS, START, Bytes, Ints
+from corpus_assets.text.unicode import class_table
+
+KINDS_OF_TEXT = "line_kinds"
+"""The column of documents."""
+
+Place = tuple[int, int, int]
+"""Where a piece of a changed text begins there, where it begins and ends in the text it is of."""
+
+UNKNOWN, OTHER = LINE_KIND["unknown"], LINE_KIND["other"]
+
+
+def _by_kind(*names: str) -> npt.NDArray[np.bool_]:
+    table = np.zeros(256, dtype=np.bool_)
+    table[[LINE_KIND[name] for name in names]] = True
+    return table
+
+
+IS_PROTECTED = _by_kind("list_item", "code", "table_row", "formula")
+"""By kind: whether a line says something only beside its neighbours, so that no step cuts it alone."""
+
+IS_PROSE = _by_kind("unknown", "other", "paragraph", "quotation", "post")
+"""By kind: whether a line is running text."""
+
+_OF_FORM = np.full(256, OTHER, dtype=np.uint8)
+_OF_FORM[[PROSE, ITEM, CODE, ROW]] = [
+    LINE_KIND[name] for name in ("paragraph", "list_item", "code", "table_row")
+]
+
+
+def known_kinds(batch: TextBatch) -> Bytes:
+    """uint8[k]: what is known of each of `batch.raw_lines`."""
+    rows = batch.raw_lines.rows
+    column = batch.columns.get(KINDS_OF_TEXT)
+    if column is None:
+        return np.full(rows[-1], UNKNOWN, dtype=np.uint8)
+    listed: Bytes = pc.list_flatten(column).to_numpy(zero_copy_only=False).astype(np.uint8)
+    sizes = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+    is_known = sizes == batch.raw_lines.counts  # else they are not of this text
+    if is_known.all():
+        return listed
+    out = np.full(rows[-1], UNKNOWN, dtype=np.uint8)
+    out[np.repeat(is_known, batch.raw_lines.counts)] = listed[np.repeat(is_known, sizes)]
+    return out
+
+
+def raw_line_of(batch: TextBatch) -> Ints:
+    """int64[k]: the number among `batch.raw_lines` of each of `batch.lines`."""
+    begins = batch.raw_lines.spans[:, START]
+    return np.searchsorted(begins, batch.lines.spans[:, START], side="right") - 1
+
+
+def kinds_of_lines(batch: TextBatch) -> Bytes:
+    """uint8[k]: what each of `batch.lines` is, as known or else by its form."""
+    kinds = known_kinds(batch)[raw_line_of(batch)]
+    unknown = kinds == UNKNOWN
+    if unknown.any():
+        spans, rows = batch.lines.spans, batch.lines.rows
+        words = running_words(batch.data, spans, char_tables().classes, class_table())
+        forms = line_forms(batch.data, batch.offsets, spans, rows, words)
+        kinds = np.where(unknown, _OF_FORM[forms], kinds)
+    return kinds
+
+
+def prose_of(batch: TextBatch) -> TextBatch:
+    """Return the texts without lines that are no prose, and the blank lines after those. A text
+    without prose stays whole."""
+    raw, lines = batch.raw_lines, raw_line_of(batch)
+    keeps = np.ones(len(raw.spans), dtype=np.bool_)
+    keeps[lines] = IS_PROSE[kinds_of_lines(batch)]
+    has_prose = batch.lines.sum_by_document(keeps[lines]) > 0
+    keeps |= ~np.repeat(has_prose, raw.counts)
+    leader = np.repeat(raw.rows[:-1], raw.counts)  # a blank line goes with the line before it
+    leader[lines] = lines
+    keeps = keeps[np.maximum.accumulate(leader)]
+    if keeps.all():
+        return batch
+    ends = np.append(raw.spans[1:, START], batch.offsets[-1])  # with the line break
+    pieces = np.stack([raw.spans[keeps, START], ends[keeps]], axis=1)
+    rows = np.concatenate(([0], np.cumsum(raw.sum_by_document(keeps))))
+    return TextBatch.from_bytes(*copy_pieces(batch.data, pieces, rows))
+
+
+def chars_by_kind(batch: TextBatch, *names: str) -> Ints:
+    """int64[n]: characters of the lines of each text that are known to be of some kinds."""
+    kinds = known_kinds(batch)[raw_line_of(batch)]
+    is_one = _by_kind(*names)[kinds]
+    return batch.lines.sum_by_document(batch.lines.spans[:, CHARS] * is_one)
+
+
+def kinds_after(
+    text: str, kinds: Sequence[int], after: str, places: Sequence[Place]
+) -> list[int] | None:
+    """Return the kinds of the lines of a changed text: a line is what the line was that its first
+    character stood in. None where `kinds` are not those of `text`."""
+    breaks = [at for at, char in enumerate(text) if char == "\n"]
+    if len(kinds) != len(breaks) + 1:
+        return None
+    out: list[int] = []
+    at = 0
+    for line in after.split("\n"):
+        ink = len(line) - len(line.lstrip())
+        if ink == len(line):
+            out.append(OTHER)
+        else:
+            begin, low, high = places[bisect_right(places, (at + ink, len(text))) - 1]
+            was = min(low + at + ink - begin, max(low, high - 1))
+            out.append(kinds[bisect_left(breaks, was)])
+        at += len(line) + 1
+    return out
+
+
+def kept_places(kept: Sequence[tuple[int, int]]) -> list[Place]:
+    """Return the places of the stretches [start, end) of a text that are left of it."""
+    out: list[Place] = []
+    at = 0
+    for start, end in kept:
+        out.append((at, start, end))
+        at += end - start
+    return out
+
+
+def kinds_column(kinds: Iterable[Sequence[int] | None]) -> pa.Array:
+    """Return kinds of several texts as a column of documents."""
+    return pa.array(list(kinds), pa.list_(pa.uint8()))
