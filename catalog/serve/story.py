@@ -4,6 +4,7 @@ documents side by side, a sample of a shard token by token, the steps of a run.
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,10 +31,12 @@ from catalog.ask import (
 )
 from catalog.errors import CatalogError, TakedownRefused
 from catalog.figures import written
+from catalog.formats.line_kinds import LINE_KINDS
 from catalog.lineage import Lineage, Row, records_of
 from catalog.serve.benchmark_items import item_texts
 
 MAX_CHARS = 200_000  # of a text on a page
+TEXT_COLUMNS = ("title", "text", "line_kinds")
 MAX_COMPARED_WORDS = 5_000
 MAX_PASSAGES = 5  # of one item on a page
 SHOWN_KINDS = ("boilerplate_line", "repeated_span", "benchmark_item", "text_step", "sentence")
@@ -97,6 +100,7 @@ def document_story(lineage: Lineage, doc_id: bytes, history: History) -> dict[st
         "hits": lineage.documents_in("benchmark_hits", [doc_id], snapshot, parts),
         "title": None,
         "segments": None,
+        "kinds": {},
         "withheld": False,
         "takedowns": [],
         "cut_off": False,
@@ -105,7 +109,7 @@ def document_story(lineage: Lineage, doc_id: bytes, history: History) -> dict[st
         refuse_withheld(lineage, doc_id)
     except TakedownRefused:
         return story | {"withheld": True, "takedowns": takedowns_covering(lineage, doc_id, records)}
-    texts = lineage.documents_in("documents", [doc_id], snapshot, parts, ("title", "text"))
+    texts = lineage.documents_in("documents", [doc_id], snapshot, parts, TEXT_COLUMNS)
     finals = lineage.documents_in("final_text", [doc_id], snapshot, parts, ("edits", "text"))
     if texts:
         extracted = texts[0]["text"]
@@ -119,6 +123,7 @@ def document_story(lineage: Lineage, doc_id: bytes, history: History) -> dict[st
         story["title"] = texts[0]["title"]
         story["segments"] = list(segments(extracted, final, edits, places))
         story["cut_off"] = len(extracted) > MAX_CHARS
+        story["kinds"] = _lines_by_kind(extracted, texts[0]["line_kinds"])
         items = item_texts(lineage, {(hit["benchmark"], hit["item_id"]) for hit in story["hits"]})
         for hit in story["hits"]:
             hit["item"] = items.get((hit["benchmark"], hit["item_id"]))
@@ -246,6 +251,13 @@ def _asked(rule: Mapping[str, Any], selection: Mapping[str, Any], language: str 
         given = [level[end] for level in levels if level and level.get(end) is not None]
         ends += [f"{word} {written(given[0])}"] if given else []
     return ", ".join(ends) + only
+
+
+def _lines_by_kind(text: str, kinds: Sequence[int] | None) -> dict[str, int]:
+    """How many lines of a text are of each kind, in the kinds' order; nothing where none is known."""
+    lines = zip(text.split("\n"), kinds or (), strict=False)
+    found = Counter(kind for line, kind in lines if line.strip())
+    return {LINE_KINDS[kind]: n for kind, n in sorted(found.items())}
 
 
 def _other_signals(recipe: Mapping[str, Any], signals: Row) -> dict[str, Any]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = [
     "FILE",
     "CountsWords",
+    "MeasuredLines",
+    "MeasuresLines",
     "ScoredByFastText",
     "SignalFamily",
     "Spans",
@@ -107,6 +109,35 @@ class CountsWords(SignalFamily):
 
     def words_of(self, batch: TextBatch) -> Spans:
         return batch.segments if self._word_breaks == "segmented" else batch.words
+
+
+MeasuredLines = Literal["all", "prose"]
+
+
+class MeasuresLines(CountsWords):
+    """A family that measures lines: all of them, or those of running text where the recipe says so
+    for all such families."""
+
+    _measured: MeasuredLines = "all"
+
+    def with_lines(self, measured: MeasuredLines) -> Self:
+        family = self.model_copy()
+        family._measured = measured
+        return family
+
+    def identity(self) -> dict[str, Any]:
+        """Return settings with which lines are measured."""
+        return super().identity() | ({"lines": "prose"} if self._measured == "prose" else {})
+
+    def of_documents(self) -> tuple[str, ...]:
+        return ("line_kinds",) if self._measured == "prose" else ()
+
+    def measured(self, batch: TextBatch) -> TextBatch:
+        """Return the texts with the lines that count."""
+
+        from corpus_assets.text.line_kinds import prose_of
+
+        return prose_of(batch) if self._measured == "prose" else batch
 
 
 class ScoredByFastText(SignalFamily):

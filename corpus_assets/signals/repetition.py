@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from corpus_assets.core.column_types import ColumnTypes
-from corpus_assets.signals.base import CountsWords, share
+from corpus_assets.signals.base import MeasuresLines, share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,7 @@ DUP_NGRAMS = (5, 6, 7, 8, 9, 10)
 those of all that follow it."""
 
 
-class Repetition(CountsWords):
+class Repetition(MeasuresLines):
     """Shares of text that repeats: lines, paragraphs, n-grams of words.
 
     * `dup_line_share`, `dup_paragraph_share`: lines and paragraphs that stood earlier in the
@@ -35,6 +35,7 @@ class Repetition(CountsWords):
 
     N-gram shares are shares of the characters of words, so white space weighs nothing and no
     share exceeds 1. Exact but for collisions of 64-bit word hashes (see `hash_spans`).
+    `signals.measured_lines: prose` measures running text alone.
     """
 
     version: ClassVar[int] = 1
@@ -56,6 +57,7 @@ class Repetition(CountsWords):
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         from corpus_assets.text import repetition as kernel
 
+        batch = self.measured(batch)
         values: dict[str, npt.NDArray[np.float32]] = {}
         for name, spans in (("line", batch.lines), ("paragraph", batch.paragraphs)):
             values[f"dup_{name}_share"], values[f"dup_{name}_char_share"] = _repeats(spans)

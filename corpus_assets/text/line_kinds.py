@@ -16,7 +16,7 @@ from catalog.formats.line_kinds import LINE_KIND
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.characters import char_tables
 from corpus_assets.text.line_forms import CODE, ITEM, PROSE, ROW, line_forms
-from corpus_assets.text.pieces import copy_pieces
+from corpus_assets.text.pieces import copy_pieces, pieces_in_chars
 from corpus_assets.text.running_words import running_words
 from corpus_assets.text.split import CHARS, START, Bytes, Ints
 from corpus_assets.text.unicode import class_table
@@ -101,11 +101,23 @@ def prose_of(batch: TextBatch) -> TextBatch:
     return TextBatch.from_bytes(*copy_pieces(batch.data, pieces, rows))
 
 
+def has_known_kinds(batch: TextBatch) -> npt.NDArray[np.bool_]:
+    """bool[n]: whether anything is known of the lines of each text."""
+    return batch.raw_lines.sum_by_document(known_kinds(batch) != UNKNOWN) > 0
+
+
+def lines_of_kind(batch: TextBatch, *names: str) -> Ints:
+    """int64[n]: lines of each text that are known to be of some kinds."""
+    return batch.lines.sum_by_document(_is_known_to_be(batch, names))
+
+
 def chars_by_kind(batch: TextBatch, *names: str) -> Ints:
-    """int64[n]: characters of the lines of each text that are known to be of some kinds."""
-    kinds = known_kinds(batch)[raw_line_of(batch)]
-    is_one = _by_kind(*names)[kinds]
-    return batch.lines.sum_by_document(batch.lines.spans[:, CHARS] * is_one)
+    """int64[n]: their characters."""
+    return batch.lines.sum_by_document(batch.lines.spans[:, CHARS] * _is_known_to_be(batch, names))
+
+
+def _is_known_to_be(batch: TextBatch, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    return _by_kind(*names)[known_kinds(batch)[raw_line_of(batch)]]
 
 
 def kinds_after(
@@ -128,6 +140,19 @@ def kinds_after(
             out.append(kinds[bisect_left(breaks, was)])
         at += len(line) + 1
     return out
+
+
+def kinds_of_left(batch: TextBatch, left: TextBatch, pieces: Ints, rows: Ints) -> pa.Array:
+    """Return the kinds of texts of which pieces are left (`text.pieces`)."""
+    places = pieces_in_chars(batch.data, batch.offsets, pieces, rows).tolist()
+    texts = zip(
+        batch.columns[KINDS_OF_TEXT].to_pylist(), batch.texts.to_pylist(), left.texts.to_pylist(),
+        strict=True,
+    )  # fmt: skip
+    return kinds_column(
+        kinds and kinds_after(text, kinds, after, kept_places(places[rows[d] : rows[d + 1]]))
+        for d, (kinds, text, after) in enumerate(texts)
+    )
 
 
 def kept_places(kept: Sequence[tuple[int, int]]) -> list[Place]:

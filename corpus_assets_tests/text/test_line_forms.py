@@ -25,9 +25,9 @@ from corpus_assets.text.running_words import running_words
 from corpus_assets.text.unicode import class_table
 
 ITEMS = re.compile(r"(?:[-*+•‣⁃∙▪○●◦–·]|\(?(?:\d{1,3}|[A-Za-z])[.)])[ \t]")
-MARKS = re.compile(
-    r"==|!=|\+=|-=|\*=|/=|=>|->|::|&&|\|\||</|\"\]|'\]|\(\)|\[\]|:=| = |[A-Za-z]_[A-Za-z]"
-    r"|\.[A-Za-z0-9_]+\("
+MARKS = re.compile(  # also where they overlap
+    r"(?=(==|!=|\+=|-=|\*=|/=|=>|->|::|&&|\|\||</|\"\]|'\]|\(\)|\[\]|:=| = |[A-Za-z]_[A-Za-z]"
+    r"|\.[A-Za-z0-9_]+\())"
 )
 ENDED = tuple(".!?…。！？।۔؟።။")
 
@@ -54,12 +54,12 @@ def plain_kind(line: str) -> int:
         return ITEM
     if "\t" in body or " | " in body or (len(body) > 1 and "|" in (body[0], body[-1])):
         return ROW
-    inner = body[1:]
+    marks = [found for found in MARKS.finditer(body) if found.start() or found[1][0].isalpha()]
     if (
         len(indent.encode()) + 3 * indent.count("\t") >= 4
         or body.endswith(("{", "}", ";", "\\"))
         or body.startswith(("{", "}", "<", "//", "/*", "#!", "$ ", ">>"))
-        or any(found.start() or found[0] == " = " for found in MARKS.finditer(" " + inner))
+        or marks
     ):
         return CODE
     if body.startswith("#"):

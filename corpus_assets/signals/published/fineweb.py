@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from corpus_assets.core.column_types import ColumnTypes
-from corpus_assets.signals.base import CountsWords, share
+from corpus_assets.signals.base import MeasuresLines, share
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SHORT_LINE_CHARS = 30
 
 
-class FineWeb(CountsWords):
+class FineWeb(MeasuresLines):
     """How a page's lines end and how long they are; defaults of the authors' code in brackets.
 
     * `terminal_line_share` (above 0.12): lines that end in a sentence terminal of any script
@@ -29,7 +29,8 @@ class FineWeb(CountsWords):
       the document, of all characters but line ends;
     * `newline_to_word_ratio` (at most 0.3): line ends for each word.
 
-    Lines are stripped and blank ones left out.
+    Lines are stripped and blank ones left out. `signals.measured_lines: prose` measures those of
+    running text alone.
     """
 
     version: ClassVar[int] = 1
@@ -53,6 +54,7 @@ class FineWeb(CountsWords):
         from corpus_assets.signals.kernels import text_counts as kernel
         from corpus_assets.text.unicode import sentence_terminals
 
+        batch = self.measured(batch)
         lines = batch.lines
         extra = np.array([ord(mark) for mark in self.extra_terminal_marks], dtype=np.int32)
         counts = kernel.line_counts(

@@ -19,7 +19,14 @@ from pydantic import (
 from corpus_assets.core.column_types import ColumnType, ColumnTypes
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.model_choice import LabelEngine
-from corpus_assets.signals.base import CountsWords, ScoredByFastText, SignalFamily, WordBreaks
+from corpus_assets.signals.base import (
+    CountsWords,
+    MeasuredLines,
+    MeasuresLines,
+    ScoredByFastText,
+    SignalFamily,
+    WordBreaks,
+)
 from corpus_assets.signals.classifier import Reading, ReadsTexts
 from corpus_assets.signals.ensemble import Ensemble
 from corpus_assets.signals.families import FAMILIES
@@ -56,6 +63,12 @@ class SignalSettings(Settings):
         description="how families find words: at white space or, in scripts without spaces, also by "
         "dictionary (`segmented`)",
     )
+    measured_lines: MeasuredLines = Field(
+        default="all",
+        exclude_if=lambda lines: lines == "all",
+        description="lines that `repetition` and `fineweb` measure: `all`, as published, or `prose`: "
+        "no headings, list items, code, tables or formulas, which repeat and end as they do by nature",
+    )
     engine: LabelEngine = Field(
         default="kernels",
         exclude_if=lambda engine: engine == "kernels",
@@ -74,6 +87,8 @@ class SignalSettings(Settings):
         for each in families:
             if isinstance(each, CountsWords) and "word_breaks" in info.data:
                 each = each.with_words(info.data["word_breaks"])
+            if isinstance(each, MeasuresLines) and "measured_lines" in info.data:
+                each = each.with_lines(info.data["measured_lines"])
             if isinstance(each, ScoredByFastText) and "engine" in info.data:
                 each = each.with_engine(info.data["engine"])
             found.append(each)

@@ -26,6 +26,7 @@ from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signal_models import MODEL_FILES, model_files, models_of_signals
 from corpus_assets.signals.text_step import TextStep
 from corpus_assets.text.batch import TextBatch
+from corpus_assets.text.line_kinds import KINDS_OF_TEXT, kinds_of_left
 
 VERSION = 2
 IMPORTED = "imported"  # the note that counts documents with a row of each import
@@ -57,6 +58,8 @@ def compute_signals(
             elif family.applies_to(domain):
                 done = family.rewrite(batch)
                 found = done.columns.columns
+                if KINDS_OF_TEXT in given:
+                    given[KINDS_OF_TEXT] = kinds_of_left(batch, done.left, done.pieces, done.rows)
                 batch = done.left
             else:
                 found = [

@@ -1,0 +1,95 @@
+"""Shares of lines by kind, and signals of running text alone."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from catalog.formats.line_kinds import LINE_KIND
+from corpus_assets.signals import SignalSettings
+from corpus_assets.signals.stages.signals import compute_signals
+
+PAGE = [
+    "Bread",
+    "Mix flour and water, then wait for an hour.",
+    "- flour",
+    "- water",
+    "- flour",
+    "Thanks, that worked well for me.",
+    "",
+    "bake --hot",
+]
+KINDS = ("heading_1", "paragraph", "list_item", "list_item", "list_item", "post", "other", "code")
+
+
+def documents(*texts: tuple[str, list[str] | None]) -> pa.Table:
+    kinds = [None if own is None else [LINE_KIND[name] for name in own] for _, own in texts]
+    return pa.table(
+        {
+            "doc_id": pa.array([bytes([k] * 16) for k in range(len(texts))], pa.binary(16)),
+            "domain": pa.array(["web"] * len(texts)),
+            "line_kinds": pa.array(kinds, pa.list_(pa.uint8())),
+            "text": pa.array([text for text, _ in texts], pa.large_string()),
+        }
+    )
+
+
+def settings(*families: dict[str, object], **options: object) -> SignalSettings:
+    return SignalSettings.model_validate({"families": families, **options})
+
+
+def test_shares_are_of_the_characters_of_all_lines_and_null_where_nothing_is_known() -> None:
+    table = documents(("\n".join(PAGE), list(KINDS)), ("\n".join(PAGE), None))
+    found = compute_signals(table, settings({"family": "structure"}), {}).to_pylist()
+    chars = sum(map(len, PAGE))
+    assert found[0]["list_share"] == np.float32(21 / chars)
+    assert found[0]["heading_share"] == np.float32(5 / chars)
+    assert found[0]["code_share"] == np.float32(10 / chars)
+    assert found[0]["table_share"] == found[0]["formula_share"] == 0
+    assert found[0]["posts"] == 1
+    assert {found[1][name] for name in ("list_share", "code_share", "posts")} == {None}
+
+
+@pytest.mark.parametrize("kinds", [list(KINDS), None])
+def test_bounds_on_lines_can_ask_running_text_alone(kinds: list[str] | None) -> None:
+    families = ({"family": "repetition"}, {"family": "fineweb"})
+    prose = "\n".join(
+        line
+        for line, kind in zip(PAGE, KINDS, strict=True)
+        if kind in ("paragraph", "post", "other")
+    )
+    if kinds is None:  # by their form the heading and the command are lines like any other
+        prose = "\n".join(line for line in PAGE if not line.startswith("- "))
+    whole = documents(("\n".join(PAGE), kinds))
+    measured = compute_signals(whole, settings(*families, measured_lines="prose"), {})
+    expected = compute_signals(documents((prose, None)), settings(*families), {})
+    for name in expected.column_names[2:]:
+        if name != "newline_to_word_ratio" and "line_char" not in name:
+            assert measured[name].to_pylist() == expected[name].to_pylist(), name
+    published = compute_signals(whole, settings(*families), {})
+    assert published["dup_line_share"][0].as_py() == np.float32(1 / 7)
+    assert measured["dup_line_share"][0].as_py() == 0
+
+
+def test_a_text_without_running_text_is_measured_whole() -> None:
+    items = documents(("- a\n- a", ["list_item", "list_item"]))
+    measured = settings({"family": "repetition"}, measured_lines="prose")
+    assert compute_signals(items, measured, {})["dup_line_share"][0].as_py() == np.float32(1 / 2)
+
+
+def test_measured_lines_are_part_of_what_a_signal_is() -> None:
+    published = settings({"family": "repetition"}).identity()
+    assert published == settings({"family": "repetition"}, measured_lines="all").identity()
+    assert published != settings({"family": "repetition"}, measured_lines="prose").identity()
+
+
+def test_kinds_follow_a_step_that_cuts_lines() -> None:
+    text = "\n".join(["short", *PAGE])
+    table = documents((text, ["code", *KINDS]))
+    steps = settings({"family": "squeeze_spaces"}, {"family": "structure"})
+    found = compute_signals(table, steps, {}).to_pylist()[0]
+    chars = sum(map(len, PAGE)) + len("short")
+    assert found["code_share"] == np.float32(15 / chars)
+    cut = settings({"family": "c4_lines"}, {"family": "structure"})
+    left = compute_signals(table, cut, {}).to_pylist()[0]
+    assert left["code_share"] == left["list_share"] == 0
+    assert left["posts"] == 1
