@@ -102,6 +102,7 @@ class Doc:
     tier: str = "high"
     cluster: str | None = None
     derived_from: list[str] | None = None  # url_key of each parent
+    line_kinds: list[int] | None = None
 
     @property
     def doc_id(self) -> bytes:
@@ -362,6 +363,7 @@ def _part_tables(docs: list[Doc]) -> Tables:
                     "text_id": text_id(doc.text or ""),
                     "sketch": sketch_texts([doc.text or ""])[0],
                     "text": doc.text,
+                    "line_kinds": doc.line_kinds,
                 }
                 for doc in texts
             ],

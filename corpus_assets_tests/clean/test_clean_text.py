@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catalog.formats.line_kinds import LINE_KIND
 from catalog.formats.token_text import extracted_range
 from corpus_assets.clean import clean_text
 from corpus_assets.clean.boilerplate import Boilerplate, line_key
@@ -196,6 +197,24 @@ def test_documents_keep_their_order_and_their_edits() -> None:
         ("high", "en", []),
         ("high", "en", [("email", 1)]),
     ]
+
+
+def test_lines_keep_their_kinds_through_every_edit() -> None:
+    text = f"A heading\n{FOOTER}\nAsk jane@example.org ok\nx = 1;"
+    kinds = [LINE_KIND[name] for name in ("heading_2", "paragraph", "paragraph", "code")]
+    column = pa.array([kinds, None], pa.list_(pa.uint8()))
+    final, *_ = clean_all(documents([text, text]).append_column("line_kinds", column))
+    assert final["text"][0].as_py() == "A heading\nAsk <email> ok\nx = 1;"
+    assert final["line_kinds"].to_pylist() == [[kinds[0], *kinds[2:]], None]
+
+
+def test_a_repeated_line_stays_where_it_is_known_to_be_an_item() -> None:
+    text = f"A first text.\n{FOOTER}"
+    for kind, is_cut in (("list_item", False), ("formula", False), ("paragraph", True)):
+        kinds = [[LINE_KIND["paragraph"], LINE_KIND[kind]]]
+        column = pa.array(kinds, pa.list_(pa.uint8()))
+        final, *_ = clean_all(documents([text]).append_column("line_kinds", column))
+        assert (final["boilerplate_lines"][0].as_py() == 1) is is_cut
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def test_lineage_and_registry_are_one_database(corpus: Corpus) -> None:
         ("SELECT 1", set()),
         ("SHOW TABLES", set()),
         ("SELECT count(*) FROM versions", set()),
+        ("SELECT kind, count(*) FROM lines GROUP BY 1", {"documents"}),
         (
             'SELECT count(*) FROM "Records" JOIN raw.documents USING (doc_id)',
             {"records", "documents"},
@@ -83,6 +84,21 @@ def test_ids_are_hex_for_people_and_bytes_for_speed(corpus: Corpus) -> None:
     by_hex = ask(corpus, f"SELECT url FROM records WHERE doc_id = '{name}'")
     by_bytes = ask(corpus, f"SELECT url FROM raw.records WHERE doc_id = unhex('{name}')")
     assert by_hex == by_bytes == [[doc.url]]
+
+
+def test_lines_are_shown_with_what_they_are(tmp_path: Path) -> None:
+    known = Doc("A", 0, 7, "http://a.example/", "Bread\n\n- flour", line_kinds=[3, 1, 9])
+    unknown = Doc("A", 1, 9, "http://b.example/", "one\n \ntwo")
+    corpus = build(tmp_path, docs=[known, unknown])
+    shown = ask(
+        corpus, 'SELECT doc_id, part, "offset", line, kind, text FROM lines ORDER BY part, line'
+    )
+    assert shown == [
+        [known.doc_id.hex(), 0, 7, 1, "heading_1", "Bread"],
+        [known.doc_id.hex(), 0, 7, 3, "list_item", "- flour"],
+        [unknown.doc_id.hex(), 1, 9, 1, "unknown", "one"],
+        [unknown.doc_id.hex(), 1, 9, 3, "unknown", "two"],
+    ]
 
 
 def test_a_cluster_lists_the_kept_document_of_an_earlier_snapshot(tmp_path: Path) -> None:

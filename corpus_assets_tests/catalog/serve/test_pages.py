@@ -214,6 +214,7 @@ def test_a_document_shows_what_was_taken_out_and_no_personal_data(
     answer = browser.get("/documents/" + id_of(small_build, "http://harbour.example.com/page-4"))
     assert f'<del data-kind="boilerplate line">{FOOTER}' in html.unescape(answer.body)
     assert prose("footer", 4).split("\n")[0] in answer.text
+    assert re.search(r"Lines by kind, as extracted:.* paragraph \(\d", answer.text)
     personal = browser.get("/documents/" + id_of(small_build, "http://people.example.com/contact"))
     assert '<ins data-kind="email">' in personal.body
     assert EMAIL not in personal.body + html.unescape(personal.body)
