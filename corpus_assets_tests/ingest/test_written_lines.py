@@ -1,10 +1,15 @@
 """Kinds of the lines of Markdown and source code."""
 
+import pageblocks
 import pytest
 
 from catalog.formats.line_kinds import LINE_KINDS
 from corpus_assets.ingest.records import RawRecord
 from corpus_assets.ingest.written_lines import markdown_kinds, written_kinds
+
+
+def test_the_extractor_and_the_files_mean_the_same_by_a_number() -> None:
+    assert pageblocks.LINE_KINDS == LINE_KINDS
 
 
 def named(text: str) -> list[str]:
