@@ -1,8 +1,8 @@
 """Kinds of the lines of Markdown and source code."""
 
-import pageblocks
 import pytest
 
+import pageblocks
 from catalog.formats.line_kinds import LINE_KINDS
 from corpus_assets.ingest.records import RawRecord
 from corpus_assets.ingest.written_lines import markdown_kinds, written_kinds
