@@ -4,6 +4,7 @@ __all__ = [
     "canonical",
     "ids",
     "key_files",
+    "line_kinds",
     "lineage_tables",
     "names",
     "order_book",
