@@ -328,7 +328,7 @@ LINEAGE_TABLES: Mapping[str, Table] = {
 LINES = Table(
     "lines",
     DOCUMENTS.file,
-    "The lines of extracted texts, with what each is: one row a line that is not blank.",
+    "The lines of extracted texts, with what each is: one row per line that is not blank.",
     (
         DOC_ID,
         SNAPSHOT,
