@@ -241,9 +241,10 @@ def test_a_benchmark_item_stands_beside_the_passage_that_holds_it(place: Place) 
 
 def test_lines_are_counted_by_kind_where_kinds_are_known(tmp_path: Path) -> None:
     text, kinds = "Bread\n\n- flour\n- salt", [3, 1, 9, 9]
-    known = Doc("A", 0, 0, "http://a.example/", text, line_kinds=kinds)
-    unknown = Doc("A", 0, 1, "http://b.example/", text)
-    corpus = build(tmp_path, docs=[known, unknown])
+    known = Doc("A", 0, 1, "http://a.example/", text, line_kinds=kinds)
+    unknown = Doc("A", 0, 2, "http://b.example/", text)
+    first = Doc("A", 0, 0, "http://c.example/", "the one in which benchmark items are found")
+    corpus = build(tmp_path, docs=[first, known, unknown])
     with served(make_app(corpus.registry, corpus.store, None, LOOPBACK)) as browser:
         page = browser.get(f"/documents/{known.doc_id.hex()}").text
         other = browser.get(f"/documents/{unknown.doc_id.hex()}").text
