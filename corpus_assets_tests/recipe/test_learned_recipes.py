@@ -8,6 +8,7 @@ import pytest
 from corpus_assets_tests.recipe.test_published_recipes import Built, Slice, fates, sliced, url_of  # noqa: F401, a fixture
 
 NAMES = ("fineweb-edu", "dclm", "nemotron-cc")
+MATHEMATICS = ("open-web-math-like", "finemath-like")
 
 # Page -> the first rule of each recipe that it fails.
 EXPECTED: dict[str, dict[str, str]] = {
@@ -41,7 +42,9 @@ def test_a_planted_page_fails_the_rule_it_was_made_for(built: Built, name: str, 
         assert not built[name][url_of(page)]["kept"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [*NAMES, *(pytest.param(name, marks=pytest.mark.slow) for name in MATHEMATICS)]
+)
 def test_other_languages_go(built: Built, sliced: Slice, name: str) -> None:  # noqa: F811
     others = of_kind(built, sliced, name, {"wrong_language", "de", "fr", "es"})
     assert others

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _LETTERS = re.compile(r"[A-Za-z]'*")
+_BRACE = re.compile(r"[\\{}](?:(?<=\\).)?", re.DOTALL)
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+|[^A-Za-z])")
 _FENCES = {"(": ")", "[": "]", r"\{": r"\}", r"\langle": r"\rangle", r"\lfloor": r"\rfloor", r"\lceil": r"\rceil"}  # fmt: skip
 
@@ -50,18 +51,13 @@ def is_one_group(tex: str, start: int = 0) -> bool:
     if tex[start : start + 1] != "{" or tex[-1] != "}":
         return False
     depth = 0
-    at = start
-    while at < len(tex):
-        char = tex[at]
-        if char == "\\":
-            at += 1
-        elif char == "{":
+    for mark in _BRACE.finditer(tex, start):
+        if mark[0] == "{":
             depth += 1
-        elif char == "}":
+        elif mark[0] == "}":
             depth -= 1
             if depth == 0:
-                return at == len(tex) - 1
-        at += 1
+                return mark.end() == len(tex)
     return False
 
 
