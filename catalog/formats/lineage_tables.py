@@ -238,7 +238,7 @@ FINAL_TEXT = Table(
             pa.list_(EDIT),
             "Characters [start, end) of the extracted text became `new_length` characters; "
             "`kind` is `boilerplate_line`, `repeated_span`, `benchmark_item`, "
-            "`sentence:CLASSIFIER`, `text_step`, or a kind of personal data.",
+            "`sentence:CLASSIFIER`, `text_step`, `encoding`, or a kind of personal data.",
         ),
         Column("text", pa.large_string(), "The tokenized text."),
         LINE_KINDS_OF_TEXT,

@@ -39,7 +39,14 @@ MAX_CHARS = 200_000  # of a text on a page
 TEXT_COLUMNS = ("title", "text", "line_kinds")
 MAX_COMPARED_WORDS = 5_000
 MAX_PASSAGES = 5  # of one item on a page
-SHOWN_KINDS = ("boilerplate_line", "repeated_span", "benchmark_item", "text_step", "sentence")
+SHOWN_KINDS = (
+    "boilerplate_line",
+    "repeated_span",
+    "benchmark_item",
+    "text_step",
+    "sentence",
+    "encoding",
+)
 """Edits whose removed text is shown; others took out personal data, of which only the kind is."""
 
 

@@ -30,6 +30,7 @@ from corpus_assets.clean.edits import (
     stretches_of_left,
     union,
 )
+from corpus_assets.clean.encoding_repair import in_unrepaired, repairs_of
 from corpus_assets.clean.rewriting import Left, compose, edits_of_extracted, rewrite_documents
 from corpus_assets.clean.settings import (
     BoilerplateSettings,
@@ -125,11 +126,17 @@ def clean_documents(
     listed = {row for one in hashes for row in one.rows_of(extracted.texts)}
     batch, left = rewritten(documents, steps)
     lines = pinned_lines(batch, documents, boilerplate, settings.boilerplate, settings.min_chars)
-    found = personal_data(batch, domains, languages.to_pylist(), settings.scrub, recognizers)
+    repairs = _repairs(batch) if settings.repair_encoding else {}
+    shown = _repaired(batch, repairs) if repairs else batch
+    found = personal_data(shown, domains, languages.to_pylist(), settings.scrub, recognizers)
+    found = {
+        row: in_unrepaired(some, repairs[row]) if row in repairs else some
+        for row, some in found.items()
+    }
     chars = count_chars(extracted.data, extracted.offsets).tolist() if steps else []
     results = [UNCHANGED] * len(batch)
     outcomes: dict[int, LineOutcomes] = {}
-    for row in sorted({*lines, *found, *(r for r, one in enumerate(left) if one is not None),
+    for row in sorted({*lines, *found, *repairs, *(r for r, one in enumerate(left) if one is not None),
                        *(r for r, one in enumerate(cuts) if one)}):  # fmt: skip
         going = cuts[row] if cuts else {}
         item = left[row] if left else None
@@ -140,8 +147,15 @@ def clean_documents(
         kinds = kinds_with_places(batch, row) if pinned or passages else []
         if passages:
             going = {**going, REPEATED_SPAN: outside_of_protected(kinds, passages)}
+        mended = repairs.get(row, ())
         cleaned = clean(
-            text, going_lines(pinned), found.get(row, ()), settings.scrub, domains[row], going
+            text,
+            going_lines(pinned),
+            found.get(row, ()),
+            settings.scrub,
+            domains[row],
+            going,
+            mended,
         )
         if (
             cleaned.lost
@@ -150,7 +164,7 @@ def clean_documents(
         ):  # what stands elsewhere too never takes a document along, nor one that keeps lines
             pinned = [line._replace(goes=False) for line in pinned]
             own = {kind: some for kind, some in going.items() if kind not in LOSSES}
-            cleaned = clean(text, (), found.get(row, ()), settings.scrub, domains[row], own)
+            cleaned = clean(text, (), found.get(row, ()), settings.scrub, domains[row], own, mended)
         results[row] = cleaned
         if pinned or going.get(REPEATED_SPAN):
             outcomes[row] = line_outcomes(text, kinds, pinned, cleaned.edits)
@@ -170,6 +184,19 @@ def clean_documents(
     left_rows = [row for row, reason in enumerate(reasons) if reason is None]
     cut_lines = LineOutcomes.table([outcomes.get(row) for row in left_rows])
     return _table(documents, tiers, languages, batch, results, reasons), reasons, details, cut_lines
+
+
+def _repairs(batch: TextBatch) -> dict[int, list[Edit]]:
+    """What repairs the texts of a batch that need it, by row."""
+    found = ((row, repairs_of(text)) for row, text in enumerate(batch.texts.to_pylist()))
+    return {row: edits for row, edits in found if edits}
+
+
+def _repaired(batch: TextBatch, repairs: Mapping[int, list[Edit]]) -> TextBatch:
+    texts = batch.texts.to_pylist()
+    for row, edits in repairs.items():
+        texts[row] = apply_edits(texts[row], edits)
+    return TextBatch.from_arrow(pa.array(texts, pa.large_string()))
 
 
 def going_lines(pinned: Sequence[PinnedLine]) -> list[Stretch]:
@@ -239,8 +266,10 @@ def clean(
     settings: ScrubSettings,
     domain: str = "web",
     cuts: Cuts = NO_CUTS,
+    repairs: Sequence[Edit] = (),
 ) -> Cleaned:
-    """Clean one text of what was found in it; `lines` and `cuts` go, `findings` are replaced."""
+    """Clean one text of what was found in it; `lines` and `cuts` go, `findings` are replaced, and
+    `repairs` are made where nothing else is done."""
     gone: list[Stretch] = []
     starts: list[int] = []
     edits: list[Edit] = []
@@ -259,6 +288,14 @@ def clean(
             edits += [
                 Edit(*piece, "" if k else holder, finding.kind) for k, piece in enumerate(pieces)
             ]
+    if repairs:
+        taken = union([(edit.start, edit.end) for edit in edits])
+        begins = [start for start, _ in taken]
+        edits += [
+            one
+            for one in repairs
+            if remainder((one.start, one.end), taken, begins) == [(one.start, one.end)]
+        ]
     edits.sort(key=lambda edit: edit.start)
     cleaned = Cleaned(apply_edits(text, edits), edits, len(lines), counts)
     actions = settings.actions(domain)

@@ -1,5 +1,6 @@
 """What a recipe says of the last text step: lines and passages to cut, personal data to replace."""
 
+import operator
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -69,6 +70,11 @@ class CleanTextSettings(Settings):
         default=(),
         exclude_if=is_absent,
         description="cut sentences by classifier score",
+    )
+    repair_encoding: bool = Field(
+        default=False,
+        exclude_if=operator.not_,
+        description="repair text that was decoded in a wrong charset (`Ã©` for `é`); needs ftfy",
     )
     scrub: ScrubSettings = ScrubSettings()
     text_hashes: tuple[TextHashList, ...] = Field(

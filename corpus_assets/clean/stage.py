@@ -22,6 +22,7 @@ from corpus_assets.clean.clean_text import (
 )
 from corpus_assets.clean.cut_lines import CUT_LINES
 from corpus_assets.clean.edits import Stretch
+from corpus_assets.clean.encoding_repair import ftfy_release
 from corpus_assets.clean.losses import host_losses
 from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.repeated_spans import find_cuts
@@ -105,6 +106,8 @@ def plan_clean_text(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
     )
     lists, paths = hash_list_inputs(pipeline)
     settings |= recognizer_settings(pipeline)
+    if pipeline.recipe.clean_text.repair_encoding:
+        settings |= {"ftfy": ftfy_release()}
     return LazySequence(
         lambda i, records, documents, upstream, sentences: CLEAN_TEXT.task(
             settings,

@@ -45,8 +45,11 @@ class UrlWords(Settings):
         default=(),
         description="words of any script, such as `casino` or `free-porn`; case-insensitive",
     )
-    inside_words: bool = Field(default=False, description="also match inside longer words")
-    ignored: str = Field(default="", description="characters to ignore in a URL, such as `-.`")
+    inside_words_without: str | None = Field(
+        default=None,
+        description="also match inside longer words, once these characters are removed from the "
+        "URL (`-.`, or none); null: whole words only",
+    )
     min_words: int = Field(
         default=1, ge=1, description="number of different words that block a page"
     )
@@ -56,8 +59,10 @@ class UrlWords(Settings):
         from corpus_assets.ingest.gates.readable_words import checked_word
 
         for word in self.words:
-            if set(checked_word(word)) & set(self.ignored):
-                raise ValueError(f"{word!r} contains an ignored character; remove it")
+            if set(checked_word(word)) & set(self.inside_words_without or ""):
+                raise ValueError(
+                    f"{word!r} contains a character of inside_words_without; remove it"
+                )
         return self
 
 

@@ -19,9 +19,11 @@ _RUN = re.compile(r"[^\W_]+")
 
 def blocking_words(address: Address, rule: UrlWords) -> list[str]:
     """Return as many words of a list as it takes to block an address; none where it has fewer."""
-    text = _readable(address).translate(dict.fromkeys(map(ord, rule.ignored)))
-    inside = (word for word, _ in _prepared(rule.words) if word in text)
-    found = inside if rule.inside_words else _whole_words(text, rule.words)
+    text = _readable(address)
+    found = _whole_words(text, rule.words)
+    if rule.inside_words_without is not None:
+        text = text.translate(dict.fromkeys(map(ord, rule.inside_words_without)))
+        found = (word for word, _ in _prepared(rule.words) if word in text)
     some = list(islice(found, rule.min_words))
     return some if len(some) == rule.min_words else []
 

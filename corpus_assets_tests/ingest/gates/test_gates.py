@@ -115,7 +115,7 @@ def test_words_of_any_script_and_with_hyphens_are_found(word: str, url: str, blo
     assert gate(change(url=url), blocked_url_words=[{"name": "n", "words": (word,)}]) == expected
 
 
-STRICT = {"name": "strict", "words": ("Casino",), "inside_words": True, "ignored": "-."}
+STRICT = {"name": "strict", "words": ("Casino",), "inside_words_without": "-."}
 HARD = {"name": "hard", "words": ("poker",)}
 SOFT = {"name": "soft", "words": ("live", "chat", "free-chat"), "min_words": 2}
 
@@ -142,11 +142,12 @@ def test_lists_find_words_inside_others_whole_or_several(address: str, blocked: 
 
 
 @pytest.mark.parametrize(
-    ("word", "advice"), [("free-porn", "contains an ignored character"), ("a b", "several")]
+    ("word", "advice"),
+    [("free-porn", "contains a character of inside_words_without"), ("a b", "several")],
 )
 def test_a_listed_word_that_no_address_could_hold_is_an_error(word: str, advice: str) -> None:
     with pytest.raises(ValueError, match=advice):
-        UrlWords(name="strict", words=(word,), ignored="-")
+        UrlWords(name="strict", words=(word,), inside_words_without="-")
 
 
 @pytest.mark.parametrize(
