@@ -127,11 +127,10 @@ def clean_documents(
     batch, left = rewritten(documents, steps)
     lines = pinned_lines(batch, documents, boilerplate, settings.boilerplate, settings.min_chars)
     repairs = _repairs(batch) if settings.repair_encoding else {}
-    shown = _repaired(batch, repairs) if repairs else batch
+    shown = _repaired(batch, repairs)
     found = personal_data(shown, domains, languages.to_pylist(), settings.scrub, recognizers)
-    found = {
-        row: in_unrepaired(some, repairs[row]) if row in repairs else some
-        for row, some in found.items()
+    found = {**found} | {
+        row: in_unrepaired(found[row], repairs[row]) for row in found.keys() & repairs
     }
     chars = count_chars(extracted.data, extracted.offsets).tolist() if steps else []
     results = [UNCHANGED] * len(batch)
@@ -147,16 +146,9 @@ def clean_documents(
         kinds = kinds_with_places(batch, row) if pinned or passages else []
         if passages:
             going = {**going, REPEATED_SPAN: outside_of_protected(kinds, passages)}
-        mended = repairs.get(row, ())
-        cleaned = clean(
-            text,
-            going_lines(pinned),
-            found.get(row, ()),
-            settings.scrub,
-            domains[row],
-            going,
-            mended,
-        )
+        mine, mended = found.get(row, ()), repairs.get(row, ())
+        goes = going_lines(pinned)
+        cleaned = clean(text, goes, mine, settings.scrub, domains[row], going, mended)
         if (
             cleaned.lost
             and len((cleaned.text or "").strip()) < settings.min_chars
@@ -164,7 +156,7 @@ def clean_documents(
         ):  # what stands elsewhere too never takes a document along, nor one that keeps lines
             pinned = [line._replace(goes=False) for line in pinned]
             own = {kind: some for kind, some in going.items() if kind not in LOSSES}
-            cleaned = clean(text, (), found.get(row, ()), settings.scrub, domains[row], own, mended)
+            cleaned = clean(text, (), mine, settings.scrub, domains[row], own, mended)
         results[row] = cleaned
         if pinned or going.get(REPEATED_SPAN):
             outcomes[row] = line_outcomes(text, kinds, pinned, cleaned.edits)
@@ -193,6 +185,8 @@ def _repairs(batch: TextBatch) -> dict[int, list[Edit]]:
 
 
 def _repaired(batch: TextBatch, repairs: Mapping[int, list[Edit]]) -> TextBatch:
+    if not repairs:
+        return batch
     texts = batch.texts.to_pylist()
     for row, edits in repairs.items():
         texts[row] = apply_edits(texts[row], edits)
