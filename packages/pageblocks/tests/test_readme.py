@@ -11,7 +11,7 @@ README = Path(__file__).parents[1] / "README.md"
 def test_examples_give_what_they_show() -> None:
     found: dict[str, Any] = {}
     examples = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
-    assert len(examples) == 3
+    assert len(examples) == 4
     for number, example in enumerate(examples):
         test = doctest.DocTestParser().get_doctest(example, found, f"{number}", str(README), 0)
         told: list[str] = []
