@@ -223,3 +223,35 @@ def test_a_rule_on_two_sides_is_counted_where_it_was_reached(
     row, different = one_rule("c4", "r", [True, False, None, False], [True, True, False, False])
     assert row == ("c4", "r", 3, 2, 1, 1, 0)
     assert different == [1]
+
+
+SAME = (
+    (r"\frac{1}{3}", "1/3", "⅓", r"$\displaystyle\frac{1}{3}$", "1⁄3"),
+    ("x^{2}", "x^2", "x²", "$ x ^ 2 $"),
+    (r"\left(a+b\right)^{n+1}", "(a + b)^{n+1}", "(a+b)ⁿ⁺¹"),
+    (r"\frac{a+b}{c}", "(a + b)/c"),
+    (r"\sqrt{x+1}", "√(x + 1)", r"\sqrt {x + 1}"),
+    (r"x_{i}^{2}", "x^2_i", "xᵢ²"),
+    (r"\alpha\leq\beta", "α ≤ β", r"\alpha \le \beta"),
+    (r"\begin{pmatrix}1 & 2 \\ 3 & 4\end{pmatrix}", r"\left(\begin{matrix}1&2\\3&4\end{matrix}\right)"),
+    (r"\bar{x}", "x̄", r"\overline{x}"),
+    (r"\sin \left(x\right)", r"\sin x"),
+)  # fmt: skip
+OTHERS = (
+    ("13", r"\frac{1}{3}"), ("x2", "x^{2}"), ("a+b/c", r"\frac{a+b}{c}"), ("√x+1", r"\sqrt{x+1}"),
+    ("x_ij", "x_{ij}"), ("x^n+1", "x^{n+1}"), ("31/2", r"3\frac{1}{2}"), ("x=2a−b", r"x=\frac{-b}{2a}"),
+    ("∑i=1n", r"\sum_{i=1}^{n}"), ("1234", r"\begin{pmatrix}1 & 2 \\ 3 & 4\end{pmatrix}"), ("x", r"\hat{x}"),
+)  # fmt: skip
+
+
+def test_writings_of_a_formula_are_one_where_they_mean_the_same_and_only_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    judge = importlib.import_module("formula_reading")
+    for same in SAME:
+        assert len({judge.reading(each) for each in same}) == 1, same
+    for lost, formula in OTHERS:
+        assert not judge.says(judge.reading(lost), judge.reading(formula)), lost
+    both = judge.reading("x2 x^2 is a square")
+    assert judge.says(both, judge.reading("x^{2}"))
