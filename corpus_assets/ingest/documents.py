@@ -65,7 +65,7 @@ __all__ = [
     "ingest_part",
 ]
 
-VERSION = 9
+VERSION = 10
 PROGRESS_EVERY = 50
 WAITING_RECORDS = 64
 WAITING_BYTES = 1_000_000

@@ -11,7 +11,8 @@ Cells come in their order, with an empty line between them:
 
 Output is what was printed, the value of a cell and the message of an error. Left out: stderr
 (warnings and progress bars, with paths of the author's machine), tracebacks, images and the text
-that stands for one (`<Figure size ...>`), HTML and other forms of an output that has a text.
+that stands for one (`<Figure size ...>`), text that only names an object (`<... at 0x1f>`), HTML and
+other forms of an output that has a text.
 
 nbformat itself is not used: it needs a JSON Schema validator and traitlets, and refuses notebooks
 that are of no format but can be read.
@@ -39,6 +40,7 @@ _INLINE_IMAGE = re.compile(
     re.IGNORECASE,
 )
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_OBJECT = re.compile(r"<[A-Za-z_][^<>\n]*(?: object| at 0x[0-9A-Fa-f]+)>")
 _OUTPUT_TEXTS = ("text/plain", "text/markdown", "text/latex")
 _OLD_OUTPUT_TEXTS = ("text", "latex")  # nbformat 3
 _IMAGES = ("image/", "png", "jpeg", "svg")
@@ -64,11 +66,11 @@ def notebook_text(raw: str) -> str | Refusal:
 
 
 def _cells(notebook: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
-    """Return the cells of nbformat 4, or those of all worksheets of nbformat 3 and before."""
+    """Return the cells of nbformat 4, or those of all worksheets of nbformat 2 and 3."""
     cells = notebook.get("cells")
     if cells is None and isinstance(sheets := notebook.get("worksheets"), list):
         found = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)]
-        cells = [cell for each in found if isinstance(each, list) for cell in each]
+        cells = [_rejoined(cell) for each in found if isinstance(each, list) for cell in each]
     if not isinstance(cells, list):
         return None
     return [cell for cell in cells if isinstance(cell, dict)]
@@ -130,7 +132,8 @@ def _output_text(output: Mapping[str, Any]) -> str:
     forms, wanted = (data, _OUTPUT_TEXTS) if isinstance(data, dict) else (output, _OLD_OUTPUT_TEXTS)
     if any(form.startswith(_IMAGES) for form in forms):
         return ""
-    return next((text for form in wanted if (text := _text(forms.get(form))).strip()), "")
+    text = next((text for form in wanted if (text := _text(forms.get(form))).strip()), "")
+    return "" if _OBJECT.fullmatch(text.strip()) else text
 
 
 def _as_on_screen(text: str) -> str:
@@ -151,6 +154,18 @@ def _text(source: Any) -> str:
         return source
     lines: Iterable[Any] = source if isinstance(source, list) else ()
     return "".join(line for line in lines if isinstance(line, str))
+
+
+def _rejoined(value: Any) -> Any:
+    """Return part of an old notebook with its lists of lines as strings: nbformat 2, and some
+    writers of 3, leave the line ends out."""
+    if isinstance(value, dict):
+        return {name: _rejoined(each) for name, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    if not value or not all(isinstance(each, str) for each in value):
+        return [_rejoined(each) for each in value]
+    return ("" if value[0].endswith(("\n", "\r")) else "\n").join(value)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -91,6 +91,13 @@ def test_a_notebook_of_nbformat_3_reads_the_same() -> None:
     )
 
 
+def test_lines_that_old_notebooks_have_without_their_ends_are_lines() -> None:
+    cell = {"cell_type": "code", "language": "python", "input": ["x = 1", "", "x"],
+            "outputs": [{"output_type": "pyout", "text": ["1", "2"]}]}  # fmt: skip
+    old = {"nbformat": 2, "worksheets": [{"cells": [cell]}]}
+    assert notebook_text(json.dumps(old)) == "```python\nx = 1\n\nx\n```\n\n```\n1\n2\n```\n"
+
+
 @pytest.mark.parametrize(
     ("metadata", "fence"),
     [
@@ -127,6 +134,9 @@ def test_a_fence_is_longer_than_those_in_the_cell() -> None:
         ([value(text_plain="   a\n0  1", text_html="<table>")], "   a\n0  1"),
         ([value(image_png=PNG, text_plain="<Figure size 640x480>")], None),
         ([value(text_html="<b>only</b>")], None),
+        ([value(text_html="<b>a</b>", text_plain="<IPython.core.display.HTML object>")], None),
+        ([value(text_plain="<matplotlib.axes.Axes at 0x7f3a>")], None),
+        ([value(text_plain="[<a.B at 0x7f3a>, 1]")], "[<a.B at 0x7f3a>, 1]"),
         ([value(text_latex="$x^2$")], "$x^2$"),
         ([{"output_type": "error", "ename": "KeyError", "evalue": "'a'", "traceback": ["t"]}], "KeyError: 'a'"),
         ([{"output_type": "display_data", "data": {}}, {}, {"output_type": "stream"}], None),
