@@ -267,7 +267,7 @@ class Graph:
         for stage in reversed(self.stages):
             if stage.name in wanted:
                 wanted |= {file.stage for file in (*stage.reads, *stage.reads_all)}
-        return wanted
+        return wanted.difference(self.given)
 
     def lineage(self) -> list[tuple[Stage, File]]:
         """Every file whose rows are a table of the catalog."""

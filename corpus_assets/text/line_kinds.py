@@ -39,8 +39,8 @@ def _by_kind(*names: str) -> npt.NDArray[np.bool_]:
 IS_PROTECTED = _by_kind("list_item", "code", "table_row", "formula")
 """By kind: whether a line says something only beside its neighbours, so that no step cuts it alone."""
 
-IS_PROSE = _by_kind("unknown", "other", "paragraph", "quotation", "post")
-"""By kind: whether a line is running text."""
+IS_PROSE = _by_kind("unknown", "other", "paragraph", "post")
+"""By kind: whether a line is running text that is no quotation: those repeat what stands elsewhere."""
 
 _OF_FORM = np.full(256, OTHER, dtype=np.uint8)
 _OF_FORM[[PROSE, ITEM, CODE, ROW]] = [

@@ -67,7 +67,7 @@ class SignalSettings(Settings):
         default="all",
         exclude_if=lambda lines: lines == "all",
         description="lines that `repetition` and `fineweb` measure: `all`, as published, or `prose`: "
-        "no headings, list items, code, tables or formulas, which repeat and end as they do by nature",
+        "no headings, list items, code, tables, quotations or formulas, which repeat by nature",
     )
     engine: LabelEngine = Field(
         default="kernels",
