@@ -137,6 +137,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     ],
     "recipe_decisions": lambda data: [data.crawl, "--recipes", "c4", "dclm", "nemotron-cc"],
     "recipe_yields": lambda data: [data.crawl, "--recipes", "c4", "--out", data.folder / "out"],
+    "selection_bounds": lambda data: [data.crawl, "--out", data.folder / "out"],
     "s3_clients": lambda data: [
         "--objects", 9, "--calls", 2, "--large-mib", 1, "--rounds", 1,
     ],
@@ -162,7 +163,8 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "whatif": lambda data: ["--documents", 500],
 }  # fmt: skip
 NEEDS_S3 = {"s3_clients"}
-NEEDS_MODEL = {"capacity", "extraction", "learned_filters", "recipe_decisions", "recipe_yields"}
+NEEDS_MODEL = {"capacity", "extraction", "learned_filters", "recipe_decisions", "recipe_yields",
+               "selection_bounds"}  # fmt: skip
 SLOW = {
     *(
         "capacity",
@@ -176,6 +178,7 @@ SLOW = {
         "recipe_yields",
         "result_index",
         "segmentation",
+        "selection_bounds",
         "signals",
         "takedown_cost",
     ),
