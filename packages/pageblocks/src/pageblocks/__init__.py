@@ -4,7 +4,8 @@
 """
 
 from pageblocks.charset import Decoded, PageText, decode, normalise, read_page
-from pageblocks.declarations import page_language, page_title
+from pageblocks.declarations import page_description, page_language, page_title
+from pageblocks.declared import Declared, declared
 from pageblocks.errors import ModelError, NotText, PageblocksError, TruthError
 from pageblocks.kernels.markup import markup_extent
 from pageblocks.kernels.rough_text import rough_text
@@ -18,6 +19,7 @@ __all__ = [
     "PAGE_TYPES_VERSION",
     "VERSION",
     "Block",
+    "Declared",
     "Decoded",
     "Extractor",
     "Line",
@@ -28,11 +30,13 @@ __all__ = [
     "PageType",
     "PageblocksError",
     "TruthError",
+    "declared",
     "decode",
     "extract",
     "markup_extent",
     "model_digest",
     "normalise",
+    "page_description",
     "page_language",
     "page_title",
     "page_type",

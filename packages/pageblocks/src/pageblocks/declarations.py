@@ -1,4 +1,5 @@
-"""What a page says of itself at its beginning: title and language. By search, never by parsing.
+"""What a page says of itself at its beginning: title, language, description. By search, never by
+parsing.
 
 The usual declarations are searched for with patterns that cannot backtrack far, and a page that
 declares nothing has nothing.
@@ -10,6 +11,7 @@ from html import unescape
 from pageblocks.charset import PageText, normalise
 
 MAX_TITLE_CHARS = 500
+MAX_DESCRIPTION_CHARS = 5_000
 SCAN_CHARS = 1 << 16
 QUICK_BYTES = 1 << 13  # enough for most pages
 
@@ -17,6 +19,11 @@ _TITLE = re.compile(r"<title\b[^>]{0,512}>([^<]{0,4096})", re.IGNORECASE)
 _HTML_TAG = re.compile(r"<html\b([^>]{0,2048})", re.IGNORECASE)
 _LANGUAGE = re.compile(
     r"\s(?:xml:)?lang\s*=\s*[\"']?\s*([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*)\b", re.IGNORECASE
+)
+_DESCRIPTION = re.compile(
+    r"<meta\b(?=[^<>]{0,9999}?\b(?:property|name)\s*=\s*[\"']?\s*og:description\b)"
+    r"[^<>]{0,9999}?\bcontent\s*=\s*(?:\"([^\"]{0,9999})\"|'([^']{0,9999})')",
+    re.IGNORECASE,
 )
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 
@@ -37,6 +44,15 @@ def page_language(html: str | PageText, content_language: str = "") -> str | Non
         return found[1]
     declared = content_language.strip()
     return declared if _TAG.fullmatch(declared) else None
+
+
+def page_description(html: str | PageText) -> str | None:
+    """Return the description that a page gives to those who link to it (OpenGraph)."""
+    found = _first(_DESCRIPTION, html)
+    if found is None:
+        return None
+    description = " ".join(normalise(unescape(found[1] or found[2] or "")).split())
+    return description[:MAX_DESCRIPTION_CHARS].rstrip() or None
 
 
 def _first(pattern: re.Pattern[str], html: str | PageText) -> re.Match[str] | None:
