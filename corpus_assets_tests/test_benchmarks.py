@@ -104,6 +104,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     "decontamination": lambda data: [
         "--evals", data.evals, "--texts", data.texts, "--planted", 4, "--rounds", 1,
     ],
+    "declared_recall": lambda data: [data.crawl],
     "evidence_coverage": lambda data: ["--worlds", 100],
     "evidence": lambda data: [
         "pack", data.pack, "--texts", data.pool, "--pages", data.folder, "--shared", data.folder,

@@ -13,6 +13,7 @@ from pageblocks.lines import LINE_KINDS, Line
 from pageblocks.model import model_digest
 from pageblocks.page import VERSION, Block, Extractor, Page, extract
 from pageblocks.page_types import PAGE_TYPES_VERSION, PageType, page_type
+from pageblocks.recall import Recall, declared_recall
 
 __all__ = [
     "LINE_KINDS",
@@ -29,8 +30,10 @@ __all__ = [
     "PageText",
     "PageType",
     "PageblocksError",
+    "Recall",
     "TruthError",
     "declared",
+    "declared_recall",
     "decode",
     "extract",
     "markup_extent",
