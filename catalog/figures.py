@@ -5,14 +5,14 @@ from math import isfinite
 Z = 1.959964  # 95%, two-sided
 
 
-def wilson(part: float, whole: float) -> tuple[float, float]:
-    """Return the 95% score interval of a share (Wilson 1927); (0, 1) where nothing was counted. Of
-    a weighted sample, `whole` is its effective size."""
+def wilson(part: float, whole: float, z: float = Z) -> tuple[float, float]:
+    """Return the score interval of a share (Wilson 1927), the 95% one unless another `z` is asked
+    for; (0, 1) where nothing was counted. Of a weighted sample, `whole` is its effective size."""
     if not whole:
         return 0.0, 1.0
-    share, shrink = part / whole, 1 + Z * Z / whole
-    middle = (share + Z * Z / (2 * whole)) / shrink
-    half = Z / shrink * (share * (1 - share) / whole + (Z / (2 * whole)) ** 2) ** 0.5
+    share, shrink = part / whole, 1 + z * z / whole
+    middle = (share + z * z / (2 * whole)) / shrink
+    half = z / shrink * (share * (1 - share) / whole + (z / (2 * whole)) ** 2) ** 0.5
     return max(0.0, middle - half), min(1.0, middle + half)
 
 

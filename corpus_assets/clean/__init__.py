@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from corpus_assets.clean.settings import CleanTextSettings
     from corpus_assets.clean.span_stages import COMMON_PRINTS, REPEATED_SPANS
     from corpus_assets.clean.stage import CLEAN_TEXT, CUT_SENTENCES
+    from corpus_assets.clean.yields import (
+        YieldLoss,
+        snapshot_yields,
+        summed_yields,
+        yield_losses,
+        yield_losses_message,
+    )
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 
@@ -31,8 +38,13 @@ __all__ = [
     "SENTENCE_SCORES",
     "SHOWN",
     "CleanTextSettings",
+    "YieldLoss",
     "count_cut_lines",
     "cut_lines_message",
     "losses_message",
     "snapshot_losses",
+    "snapshot_yields",
+    "summed_yields",
+    "yield_losses",
+    "yield_losses_message",
 ]

@@ -12,7 +12,12 @@ import pyarrow.parquet as pq
 
 from catalog.cli import print_line
 from catalog.figures import counted
-from corpus_assets.clean import losses_message, snapshot_losses
+from corpus_assets.clean import (
+    losses_message,
+    snapshot_losses,
+    snapshot_yields,
+    yield_losses_message,
+)
 from corpus_assets.core import files
 from corpus_assets.core.home import Home
 from corpus_assets.graph import Pipeline, language_losses_message
@@ -107,11 +112,14 @@ def show_built(answer: Built) -> None:
 
 
 def _losses(pipeline: Pipeline) -> dict[str, list[str]]:
-    """Name snapshots in which a rule dropped too much of a language, or cleaning too much."""
+    """Name snapshots in which a rule or cleaning dropped too much, all in all or of one kind."""
     kinds: dict[str, Callable[[str], tuple[bool, str]]] = {
         "Large losses by language:": partial(language_losses_message, pipeline),
         "Large losses by cleaning:": lambda snapshot: losses_message(
             snapshot_losses(pipeline, snapshot)
+        ),
+        "Page types and languages that lose more than the others:": lambda snapshot: (
+            yield_losses_message(snapshot_yields(pipeline, snapshot))
         ),
     }
     return {

@@ -1,5 +1,5 @@
-"""Checks of what an asset left behind: schema, conservation, survival, losses, signals and signatures
-beside their references, and what the audit of the tokenizer says. Plain data for anyone."""
+"""Checks of what an asset left behind: schema, conservation, survival, losses, yield, signals and
+signatures beside their references, and what the audit of the tokenizer says. Plain data for anyone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +14,8 @@ from corpus_assets.clean import (
     cut_lines_message,
     losses_message,
     snapshot_losses,
+    snapshot_yields,
+    yield_losses_message,
 )
 from corpus_assets.core.errors import StoreError
 from corpus_assets.core.lazy_sequence import spread
@@ -48,7 +50,7 @@ def check_asset(pipeline: Pipeline, report: AssetReport) -> list[CheckOutcome]:
         "signals": [_fasttext],
         "selection": [_language_losses],
         "signatures": [_datasketch],
-        "clean_text": [_losses, _last_copies],
+        "clean_text": [_losses, _last_copies, _yield_losses],
     }.get(report.asset, [])
     return [*found, *(check(pipeline, report) for check in own)]
 
@@ -138,6 +140,12 @@ def _last_copies(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     passed = not (found.lost or found.dropped)
     message = cut_lines_message(found)
     return CheckOutcome("last_copies", passed, message, not found.lost, numbers)
+
+
+def _yield_losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
+    """Warn where a page type or language keeps clearly less than the others."""
+    passed, message = yield_losses_message(snapshot_yields(pipeline, report.snapshot or ""))
+    return CheckOutcome("yield_losses", passed, message, True)
 
 
 def _language_losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from corpus_assets.select.groups import GroupBy, check_columns, group_values
     from corpus_assets.select.losses import LOSSES_NOTE, RULES, rule_losses_message, summed_losses
+    from corpus_assets.select.planner import SelectPlanner
     from corpus_assets.select.requirement import Requirement, requirement_of
     from corpus_assets.select.rules import (
         CHARACTERS,
@@ -64,6 +65,7 @@ __all__ = [
     "Numbers",
     "Requirement",
     "Rule",
+    "SelectPlanner",
     "SelectionSettings",
     "check_columns",
     "column_of",

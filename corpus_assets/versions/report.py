@@ -39,6 +39,7 @@ from corpus_assets.versions.outcomes import (
 from corpus_assets.versions.panel import Panel, own_panels, panel_section, queries_of, shipped
 from corpus_assets.versions.report_tables import ReportTables, some_parts
 from corpus_assets.versions.rule_charts import rules_and_signals
+from corpus_assets.versions.yield_table import yield_panel, yield_values
 from corpus_loader import Manifest
 
 QUALITY = "quality_score"
@@ -77,7 +78,7 @@ def _sections(
     """
     rules, signals = rules_and_signals(pipeline)
     licences, preferences = shipped("licences"), shipped("preferences")
-    by_group = _dimensions(pipeline)
+    by_group, yields = _dimensions(pipeline), yield_panel(some)
     benchmarks = (
         Panel("benchmarks", "Items by benchmark", "", BY_BENCHMARK),
         Panel("benchmark_items", "Documents by item", "", BY_ITEM),
@@ -86,6 +87,7 @@ def _sections(
         section("Funnel", "funnel.html", _funnel(pipeline), whole, shipped("funnel")),
         section("Kept by snapshot", "snapshots.html", _by_snapshot(pipeline),
                 whole, shipped("snapshots")),
+        section("Yield by page type and language", "yields.html", yield_values(pipeline, yields, some), some, yields),
         section("Language gate", "language_gate.html", _language_gate(pipeline), whole),
         section("Kept and dropped", "outcomes.html", _kept_beside_dropped(by_group, some),
                 some, *(panel for panel, _ in by_group)),

@@ -395,7 +395,8 @@ def test_no_lines_are_cut_behind_blocks_unless_the_recipe_says_so(
     assert again.clean_text == recipe.clean_text
 
 
-def test_the_recommended_recipe_of_common_crawl_cuts_no_lines() -> None:
+def test_the_recommended_recipe_of_common_crawl_records_page_types_and_cuts_no_lines() -> None:
     recipe = load_recipe(Path(__file__).parents[2] / "recipes" / "commoncrawl.yaml")
     assert recipe.documents.extraction.engine == "blocks"
+    assert recipe.documents.extraction.page_type
     assert recipe.clean_text.boilerplate.domains == ()

@@ -97,6 +97,12 @@ def test_what_queries_counted_is_what_catalog_sql_answers(report: Report, asked:
             kept = sum(n for group, outcome, _, n in rows if (group, outcome) == (name, "kept"))
             total = sum(n for group, _, _, n in rows if group == name)
             assert groups[name][:2] == (kept, total)
+    (languages,) = asked("Yield by page type and language")
+    (shown,) = report.tables("Yield by page type and language")
+    assert "documents.extraction.page_type" in report.sections["Yield by page type and language"]
+    assert shown[0][:3] == ["all", sum(row[-1] for row in languages),
+                            sum(row[-1] for row in languages if row[1] == "kept")]  # fmt: skip
+    assert sum(row[1] for row in shown[1:]) == shown[0][1]
     (hosts,) = asked("Hosts")
     (shown,) = report.tables("Hosts")
     assert [[row[0], row[1], row[2], row[4]] for row in shown] == [
@@ -115,10 +121,10 @@ def test_what_queries_counted_is_what_catalog_sql_answers(report: Report, asked:
     assert by_item
 
 
-def test_every_shipped_query_is_shown_or_waits_for_a_label(report: Report) -> None:
+def test_every_shipped_query_is_shown_or_waits_for_a_label_or_page_types(report: Report) -> None:
     shown = {sql for section in report.sections.values() for sql in queries(section)}
     absent = [path.stem for path in SHIPPED.glob("*.sql") if read_panel(path).sql not in shown]
-    assert absent == ["outcomes_by_label"]
+    assert sorted(absent) == ["outcomes_by_label", "yields"]
 
 
 def test_a_recipe_s_panel_changes_the_report_and_no_other_byte(place: Place) -> None:

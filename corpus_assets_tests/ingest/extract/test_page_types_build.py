@@ -13,6 +13,7 @@ from corpus_assets.session import open_session
 from corpus_assets_tests.ingest.warc_bytes import members, response
 from corpus_assets_tests.shards.three_sources import RECIPE, write
 from corpus_assets_tests.small_corpus import prose
+from corpus_assets_tests.versions.test_report_numbers import Report
 
 GENERATORS = {"forum": "phpBB 3", "documentation": "Sphinx 7.2"}
 CHANGES: dict[str, Any] = {
@@ -64,6 +65,13 @@ def test_types_of_pages_decide_in_selection_and_mixture(tmp_path: Path) -> None:
         ).fetchall()
     found = Counter((kind, reason) for kind, reason in rows)
     assert found == {("forum", None): 6, ("documentation", None): 6, ("article", "kind"): 6}
+    report = Report((tmp_path / "home/store/versions/v/report.html").read_text(encoding="utf-8"))
+    (rows,) = report.tables("Yield by page type and language")
+    assert [row for row in rows if row[0] in ("forum", "documentation", "article")] == [
+        ["article", "unknown", 6, 0, "0.0%", 0, 6, "100.0%", "selection/kind 6"],
+        ["documentation", "unknown", 6, 6, "100.0%", 0, 0, "0.0%", ""],
+        ["forum", "unknown", 6, 6, "100.0%", 0, 0, "0.0%", ""],
+    ]
     of_pages = {
         group.labels["page_type"]: group for group in made.groups if group.snapshot == "forum-1"
     }

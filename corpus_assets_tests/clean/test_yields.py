@@ -1,0 +1,181 @@
+"""A page type or language that keeps clearly less than the others is told of, with the rule that makes
+the difference; one that is as good, small or not asked for is not."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from corpus_assets.clean.yields import (
+    PARTS,
+    Yields,
+    part_yields,
+    snapshot_yields,
+    summed_yields,
+    yield_losses,
+    yield_losses_message,
+)
+from corpus_assets.cli.build_view import _losses
+from corpus_assets.core.schemas import DECISIONS
+from corpus_assets.graph.checks import CheckOutcome, check_asset
+from corpus_assets.graph.run import run_asset
+from corpus_assets.session import Session
+from corpus_assets_tests.clean.page_corpus import Corpus, clean
+from corpus_assets_tests.select.test_language_losses import ENGLISH, FRENCH, GERMAN, RULES
+
+TYPES = ("article", "forum", "listing", "product", "other")
+LANGUAGES = tuple(f"l{n}" for n in range(30))
+KEPT = ("kept", "")
+EVERYWHERE, PLANTED = ("selection", "short_lines"), ("selection", "list_like")
+
+
+def invented(seed: int, left: float, documents: int = 5_000) -> Yields:
+    """Documents of all types and languages, a few of some; a rule drops as many of each."""
+    draw = np.random.default_rng(seed)
+    sizes = np.outer(1 / np.arange(1, 6), 1 / np.arange(1, 31))
+    totals = draw.multinomial(documents, (sizes / sizes.sum()).ravel()).reshape(sizes.shape)
+    kept = draw.binomial(totals, left)
+    return {
+        (kind, language): Counter({KEPT: int(kept[t, s]), EVERYWHERE: int(totals[t, s] - kept[t, s])})
+        for t, kind in enumerate(TYPES)
+        for s, language in enumerate(LANGUAGES)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("left", [0.05, 0.3, 0.6, 0.9])
+def test_where_nothing_loses_more_there_is_hardly_ever_a_warning(left: float) -> None:
+    warned = [seed for seed in range(100) if not yield_losses_message(invented(seed, left))[0]]
+    assert len(warned) <= 5, warned
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_planted_loss_is_named_with_the_rule_that_makes_the_difference(seed: int) -> None:
+    yields = invented(seed, 0.5)
+    for (kind, _), outcomes in yields.items():
+        if kind == "listing":
+            moved = round(outcomes[KEPT] * 0.6)
+            outcomes.update({KEPT: -moved, PLANTED: moved})
+    (loss,) = yield_losses(yields)
+    listings = summed(yields, "listing")
+    assert listings[EVERYWHERE] > listings[PLANTED], "the rule that takes most everywhere"
+    assert (loss.kind, loss.name, loss.reason) == ("page type", "listing", "list_like")
+    assert loss.documents == listings.total()
+    assert loss.share == listings[KEPT] / listings.total() < 0.3 < loss.others_share
+    assert loss.reason_others_share == 0 < loss.reason_share
+    passed, message = yield_losses_message(yields)
+    assert not passed
+    assert f"page type listing: {loss.share:.0%} of {listings.total():,} documents" in message
+    assert "`list_like` drops" in message
+
+
+def summed(yields: Yields, kind: str) -> Counter[tuple[str, str]]:
+    return sum((one for group, one in yields.items() if group[0] == kind), Counter())
+
+
+def test_a_language_is_judged_as_a_type_is_and_the_worst_comes_first() -> None:
+    yields: Yields = {
+        ("article", "en"): Counter({KEPT: 90, EVERYWHERE: 10}),
+        ("article", "fr"): Counter({KEPT: 30, EVERYWHERE: 70}),
+        ("forum", "fr"): Counter({KEPT: 5, EVERYWHERE: 95}),
+    }
+    named = [(one.kind, one.name) for one in yield_losses(yields)]
+    assert named == [("page type", "forum"), ("language", "fr")]
+
+
+def test_copies_small_groups_and_documents_without_a_type_are_no_losses() -> None:
+    good = Counter({KEPT: 90, EVERYWHERE: 10})
+    copies = Counter({KEPT: 10, ("clusters", "repeated_text"): 80, EVERYWHERE: 10})
+    few = Counter({EVERYWHERE: 19})
+    yields: Yields = {("article", "en"): good, ("forum", "en"): copies, ("product", "lo"): few}
+    assert yield_losses_message(yields | {(None, None): Counter({EVERYWHERE: 90})})[0]
+    assert not yield_losses_message(yields | {("product", "lo"): Counter({EVERYWHERE: 30})})[0]
+    assert yield_losses_message({("forum", "fr"): Counter({EVERYWHERE: 100})})[0], "nothing beside"
+    assert yield_losses_message({})[0]
+
+
+def decisions_of(rows: list[dict[str, Any]]) -> pa.Table:
+    empty = {"doc_id": bytes(16), "snapshot": "s", "part": 0, "offset": 0, "kept": False,
+             "domain": "web"}  # fmt: skip
+    full = [dict.fromkeys(DECISIONS.names) | empty | row for row in rows]
+    return pa.Table.from_pylist(full, DECISIONS)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_documents_of_a_part_are_counted_one_by_one(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+
+    def some(*values: Any) -> Any:
+        return values[draw.integers(len(values))]
+
+    rows, types, expected = [], [], Counter[Any]()
+    for _ in range(60):
+        stage = some(None, "documents", "selection", "clusters")
+        failed = [rule for rule in ("language", "kind", "short") if draw.random() < 0.2]
+        row = {
+            "stage": stage,
+            "reason": stage and f"of {stage}",
+            "language": some("en", "fr", None),
+        }
+        rows.append(row | {"failed_rules": None if stage == "documents" else failed})
+        if stage != "documents":
+            types.append(some("forum", None))
+            if not {"language", "kind"} & set(failed):
+                outcome = (stage or "kept", row["reason"] or "")
+                expected[types[-1], row["language"], outcome] += 1
+    documents = pa.table({"page_type": pa.array(types, pa.string())})
+    found = part_yields(decisions_of(rows), documents, {"language", "kind"})
+    flat = Counter({(*group, o): n for group, one in found.items() for o, n in one.items()})
+    assert flat == expected
+    untyped = part_yields(decisions_of(rows), documents.drop_columns(["page_type"]), set())
+    assert {kind for kind, _ in untyped} == {None}
+    assert sum(one.total() for one in untyped.values()) == len(types)
+
+
+@pytest.fixture
+def session(corpus: Corpus) -> Session:
+    pages = [
+        (f"http://{name}.example.org/{i}", f"{text * 3}{i}")
+        for name, text in (("en", ENGLISH), ("fr", FRENCH), ("de", GERMAN))
+        for i in range(30)
+    ]
+    return corpus.session(
+        [pages[::2], pages[1::2]],
+        signals={"families": [{"family": "language"}, {"family": "gopher_quality"}]},
+        selection={"rules": RULES},
+        clusters={"min_similarity": None},
+    )
+
+
+@pytest.fixture
+def corpus(tmp_path: Any) -> Corpus:
+    return Corpus(tmp_path)
+
+
+def test_the_check_counts_all_parts_and_leaves_out_what_a_rule_does_not_ask_for(
+    session: Session,
+) -> None:
+    clean(session)
+    outcome = outcome_of(session)
+    assert (outcome.passed, outcome.is_warning) == (False, True)
+    assert "language fr: 0% of 30 documents left, of the others 100%" in outcome.message
+    assert "`few_stop_words` drops 100% of them, of the others 0%" in outcome.message
+    assert "language de" not in outcome.message
+    lines = [line for lines in _losses(session.pipeline).values() for line in lines]
+    assert f"s: {outcome.message}" in lines
+    whole = snapshot_yields(session.pipeline, "s", PARTS)
+    assert sum(one.total() for one in whole.values()) == 60
+    half = snapshot_yields(session.pipeline, "s", 1)
+    assert sum(one.total() for one in half.values()) == 30
+    assert summed_yields([half, half]).keys() == whole.keys()
+
+
+def outcome_of(session: Session) -> CheckOutcome:
+    report = run_asset(
+        session.pipeline, session.engine, session.registry, session.progress, "clean_text", "s"
+    )
+    (outcome,) = [
+        one for one in check_asset(session.pipeline, report) if one.name == "yield_losses"
+    ]
+    return outcome
