@@ -62,8 +62,8 @@ def _folded(
     rest = largest[len(shown) :]
     out = [(("all", "all"), total), *((kind, found[kind]) for kind in shown)]
     if rest:
-        name = f"{len(rest):,} smaller"
-        out.append(((name, name), sum((found[kind] for kind in rest), Counter())))
+        named = ("several", f"{len(rest):,} smaller groups")
+        out.append((named, sum((found[kind] for kind in rest), Counter())))
     return out
 
 
