@@ -17,6 +17,9 @@ ARTICLE = f"""<!DOCTYPE html><html><head><title>The flood | Daily</title><script
 <aside class="sidebar"><h3>Most read</h3><ul><li><a href="/1">A cat in a tree</a></li><li><a href="/2">Rain tomorrow</a></li></ul></aside>
 <footer><ul><li><a href="/about">About us</a></li><li><a href="/terms">Terms</a></li></ul><p>© 2024 Daily. All rights reserved.</p></footer></body></html>"""
 
+DECLARED = f"""<script type="application/ld+json">{{"@type": "Recipe", "name": "Rye &amp; bread",
+"recipeIngredient": ["<b>1</b> kg rye", "water"], "recipeInstructions": "{SENTENCE}"}}</script><p>Wait."""
+
 POST = "<div class=post><div class=user><a href=/u>{}</a></div><div class=date>1.2.2024</div><div class=body><p>{}</p></div></div>"
 
 WORDS = [

@@ -113,6 +113,15 @@ def test_what_holds_no_text_gives_none() -> None:
     assert texts("") == texts("<div><p></p></div>") == []
 
 
+def test_a_template_that_is_a_shadow_root_is_part_of_the_page_and_others_are_not() -> None:
+    card = "<x-card><template {}><style>p</style><p>a<slot></slot><template>b</template></template><p>c</x-card>"
+    for mark in ("shadowrootmode=open", 'class=x ShadowRootMode="closed" shadowrootclonable'):
+        assert texts(card.format(mark)) == ["a", "c"]
+    for mark in ("", "shadowrootmode", "shadowrootmode=none", "data-shadowrootmode=open"):
+        assert texts(card.format(mark)) == ["c"]
+    assert texts("<div shadowrootmode=open>a</div><template shadowrootmode=open>b") == ["a", "b"]
+
+
 def test_a_comment_without_an_end_is_no_text_and_takes_no_other_text_along() -> None:
     assert texts("a<!-- b < c <p>d</p>") == ["a", "d"]
     assert texts("<p>a<!-- b </p>c<!-- d") == ["a", "c"]

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from pageblocks.json_ld import MAX_BYTES, MAX_DEPTH, MAX_SCRIPTS, json_ld
+from pageblocks.json_ld import MAX_BYTES, MAX_DEPTH, json_ld
+from pageblocks.kernels.blocks import MAX_JSON_LD
 
 OPEN = '<script type="application/ld+json">'
 
@@ -54,6 +55,7 @@ def test_scripts_are_known_by_their_type_however_it_is_written(tag: str) -> None
 
 def test_other_scripts_hold_none_and_the_last_needs_no_end() -> None:
     assert json_ld(b'<script>"application/ld+json"; ["a"]</script>') == []
+    assert json_ld(f'<!-- {OPEN}["a"]</script> -->'.encode()) == []
     assert json_ld(b'<div data-type="application/ld+json">["a"]</div> ld+json') == []
     assert json_ld(f'{OPEN}["a"]</script><script>x</script>{OPEN}["b"]'.encode()) == [["a"], ["b"]]
 
@@ -66,7 +68,7 @@ def test_what_nests_too_deep_is_left_out_and_brackets_in_strings_do_not_nest() -
 
 
 def test_so_many_scripts_and_bytes_are_read_and_no_more() -> None:
-    assert len(json_ld(f"{OPEN}[]</script>".encode() * (MAX_SCRIPTS + 5))) == MAX_SCRIPTS
+    assert len(json_ld(f"{OPEN}[]</script>".encode() * (MAX_JSON_LD + 5))) == MAX_JSON_LD
     big = f'{OPEN}["{"x" * (MAX_BYTES // 2)}"]</script>'.encode()
     assert len(json_ld(big * 3)) == 1
 

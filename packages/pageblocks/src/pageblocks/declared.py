@@ -16,7 +16,7 @@ import numpy as np
 from pageblocks.charset import PageText, normalise
 from pageblocks.declarations import page_description
 from pageblocks.json_ld import json_ld
-from pageblocks.kernels.blocks import find_blocks
+from pageblocks.kernels.blocks import Blocks, find_blocks
 from pageblocks.lines import Line, MainText
 from pageblocks.plain_text import text_of
 
@@ -34,7 +34,7 @@ _TYPES = {
     for name in f"{_ARTICLES} Recipe HowTo FAQPage QAPage Question Answer DiscussionForumPosting "
     "Comment Product".split()
 }
-_ARTICLE_TYPES = frozenset(_ARTICLES.split())
+ARTICLE_TYPES = frozenset(_ARTICLES.split())
 _STEPS = ("recipeInstructions", "step", "steps", "itemListElement")
 _ANSWERS = ("acceptedAnswer", "suggestedAnswer", "comment")
 _QUESTIONS = ("mainEntity", "itemListElement", "hasPart")
@@ -48,11 +48,13 @@ _BREAKING = re.compile(
 
 
 class Declared(NamedTuple):
-    """What a page declares of one thing: its type, its name, and the lines of its text."""
+    """What a page declares of one thing: its type, its name, the lines of its text, and whether
+    everybody may read it."""
 
     type: str  # of schema.org, or `OPEN_GRAPH`
     name: str
     lines: tuple[Line, ...]
+    is_free: bool = True
 
 
 def declared(page: bytes) -> list[Declared]:
@@ -65,10 +67,10 @@ def declared(page: bytes) -> list[Declared]:
     return found
 
 
-def declared_things(page: bytes) -> list[Declared]:
-    """What the JSON-LD of a page in UTF-8 declares."""
+def declared_things(page: bytes, parsed: Blocks | None = None) -> list[Declared]:
+    """What the JSON-LD of a page in UTF-8 declares; `parsed` are its blocks where they are there."""
     reader = _Reader()
-    things = (thing for value in json_ld(page) for thing in reader.things(value))
+    things = (thing for value in json_ld(page, parsed) for thing in reader.things(value))
     return [thing for thing in things if thing.lines]
 
 
@@ -88,7 +90,7 @@ class _Reader:
             read: tuple[str, ...] = ()
             if kind is not None:
                 lines, read = self._read(kind, value)
-                yield Declared(kind, self._name(value), tuple(lines))
+                yield Declared(kind, self._name(value), tuple(lines), _is_free(value))
             for key, each in value.items():
                 if key not in read and isinstance(each, list | dict):
                     yield from self.things(each)
@@ -99,7 +101,7 @@ class _Reader:
             given = thing.get("recipeIngredient") or thing.get("ingredients")
             lines = [*self._items(given), *self._steps(thing)]
             return lines, ("recipeIngredient", "ingredients", *_STEPS)
-        if kind in _ARTICLE_TYPES:
+        if kind in ARTICLE_TYPES:
             return list(self._text(thing.get("articleBody"))), ("articleBody",)
         if kind in ("FAQPage", "QAPage"):
             questions = [each for key in _QUESTIONS for each in _dicts(thing.get(key))]
@@ -208,6 +210,11 @@ def _type_names(thing: dict[str, Any]) -> list[str]:
     """The types that a thing names, in lower case, without the address before them."""
     names = (each for each in _list(thing.get("@type")) if isinstance(each, str))
     return [_BEFORE_NAME.split(name)[-1].strip().lower() for name in names]
+
+
+def _is_free(thing: dict[str, Any]) -> bool:
+    """False where it says so: as a word, or as an address of schema.org."""
+    return not str(thing.get("isAccessibleForFree")).lower().endswith("false")
 
 
 def _type_of(thing: dict[str, Any]) -> str | None:

@@ -14,15 +14,11 @@ from typing import Any
 
 import numpy as np
 
-MAX_SCRIPTS, MAX_BYTES, MAX_DEPTH = 200, 4_000_000, 64
-"""Of a page: scripts that are read, bytes of all of them, and how deep brackets may stand in brackets."""
-MAX_TAG_BYTES = 1024
+from pageblocks.kernels.blocks import Blocks, find_blocks
 
-_START_TAG = re.compile(
-    rb"<script(?=[^<>]{0,%d}?[\s\"'/]type\s*=\s*[\"']?\s*application/ld\+json)[^>]{0,%d}+>"
-    % (MAX_TAG_BYTES, MAX_TAG_BYTES),
-    re.IGNORECASE,
-)
+MAX_BYTES, MAX_DEPTH = 4_000_000, 64
+"""Bytes of all scripts of a page that are read, and how deep brackets may stand in brackets."""
+
 _WRAPPING = re.compile(r"\s*+(?:(?://|/\*)?\s*+<!(?:--|\[CDATA\[)\s*+(?:\*/)?\s*+)*+")
 _BETWEEN = re.compile(r"[\s;,]*+")
 _STRING = r'"(?:[^"\\]++|\\.)*+"?'
@@ -34,40 +30,17 @@ _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str, parse_
 """Numbers stay as they are written: nobody calculates, and long ones would take time."""
 
 
-def json_ld(page: bytes) -> list[Any]:
-    """The values of a page in UTF-8, in its order; numbers are strings."""
-    return [
-        value
-        for start, end in json_ld_scripts(page)
-        for value in _values(page[start:end].decode("utf-8", "replace"))
-    ]
-
-
-def json_ld_scripts(page: bytes) -> list[tuple[int, int]]:
-    """Where the content of each script begins and ends, `MAX_BYTES` of them in all."""
-    found: list[tuple[int, int]] = []
+def json_ld(page: bytes, parsed: Blocks | None = None) -> list[Any]:
+    """The values of a page in UTF-8, in its order, its numbers as strings; `parsed` are its blocks
+    where they are there already."""
+    values: list[Any] = []
     size = 0
-    at = page.find(b"ld+json")
-    while at >= 0 and len(found) < MAX_SCRIPTS:
-        begin = page.rfind(b"<", max(0, at - MAX_TAG_BYTES), at)
-        tag = _START_TAG.match(page, begin) if begin >= 0 else None
-        if tag is None:
-            at = page.find(b"ld+json", at + 1)
-            continue
-        end = _end_of_script(page, tag.end())
-        size += end - tag.end()
+    for start, end in (find_blocks(page) if parsed is None else parsed).json_ld.tolist():
+        size += end - start
         if size > MAX_BYTES:
             break
-        found.append((tag.end(), end))
-        at = page.find(b"ld+json", end)
-    return found
-
-
-def _end_of_script(page: bytes, at: int) -> int:
-    at = page.find(b"</", at)
-    while at >= 0 and page[at + 2 : at + 8].lower() != b"script":
-        at = page.find(b"</", at + 2)
-    return at if at >= 0 else len(page)
+        values += _values(page[start:end].decode("utf-8", "replace"))
+    return values
 
 
 def _values(text: str) -> Iterator[Any]:

@@ -3,7 +3,8 @@
 1. bytes become text in UTF-8 (`charset`);
 2. `find_blocks` reads the page once into blocks in a tree of elements;
 3. a model gives each block a chance to be main content, and the best are kept (`model`);
-4. paragraphs, headings, list items and table rows become lines (`plain_text`, `markdown`).
+4. paragraphs, headings, list items and table rows become lines (`plain_text`, `markdown`);
+5. where the page declares a text of its own and shows none of it, that is its text (`declared_text`).
 """
 
 from functools import cached_property
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from pageblocks.charset import PageText, normalise, read_page
 from pageblocks.charset_guess import Detector
 from pageblocks.declarations import page_title
+from pageblocks.declared_text import declared_text
 from pageblocks.errors import NotText
 from pageblocks.kernels.block_features import block_features
 from pageblocks.kernels.block_trees import SCALE, Ints
@@ -27,7 +29,7 @@ from pageblocks.page_types import PageType, page_type
 from pageblocks.places import Kind, Places
 from pageblocks.plain_text import text_of
 
-VERSION = 8  # raise it whenever the same model could give another text
+VERSION = 9  # raise it whenever the same model could give another text
 Format = Literal["text", "markdown"]
 
 
@@ -41,7 +43,10 @@ class Block(NamedTuple):
 
 
 class Page:
-    """A page that was read. What is asked of it is made then, and once."""
+    """A page that was read. What is asked of it is made then, and once.
+
+    `is_declared` says that the text is what the page declares in its JSON-LD, and no block's.
+    """
 
     def __init__(
         self,
@@ -50,9 +55,11 @@ class Page:
         chances: Ints,
         kept: npt.NDArray[np.bool_],
         written: MainText,
+        is_declared: bool = False,
     ) -> None:
         self._markup, self._parsed, self._chances, self._kept = markup, parsed, chances, kept
         self.text, self.line_kinds = written
+        self.is_declared = is_declared
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -100,6 +107,7 @@ class Extractor:
         """`min_chance`, of 0 to 1, keeps every block with this chance of being main content or
         more, instead of those with the best expected F1; `model` is a file that `train` wrote."""
         self._model = read_model(model)
+        self._format = format
         self._write = markdown_of if format == "markdown" else text_of
         self._include_tables = include_tables
         self._min_chance = None if min_chance is None else round(min_chance * SCALE)
@@ -131,7 +139,9 @@ class Extractor:
         text, kinds = self._write(parsed, kept, self._include_tables)
         # Lines stay what they are: no block holds another line's end than `\n`.
         text = normalise(text)
-        return Page(markup, parsed, chances, kept, MainText(text, kinds if text else b""))
+        said = declared_text(markup, parsed, text, self._format)
+        written = said or MainText(text, kinds if text else b"")
+        return Page(markup, parsed, chances, kept, written, said is not None)
 
 
 def extract(

@@ -15,7 +15,7 @@ from pageblocks.kernels.blocks import Blocks, find_blocks
 from pageblocks.kernels.page_form import MANY_ITEMS, PageForm, measure_form
 
 PageType = Literal["article", "forum", "product", "listing", "documentation", "home_page", "other"]
-PAGE_TYPES_VERSION = 3  # raise it whenever a page could be of another type
+PAGE_TYPES_VERSION = 4  # raise it whenever a page could be of another type
 
 MAX_BYTES = 2_000_000
 """The beginning of a page that is looked at."""

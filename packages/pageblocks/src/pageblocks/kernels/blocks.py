@@ -6,8 +6,9 @@ and what its class, id, role and itemprop hint at (`VOCABULARY`). Nothing is jud
 
 What a tolerant parser does is done: an end tag closes back to its nearest open namesake, and is
 ignored where there is none or a table cell lies between; `p`, `li`, `td` ... end by their sibling;
-comments, CDATA, scripts, styles, templates, drawings and form fields hold no text; entities become
-characters. Elements beyond `MAX_DEPTH` count as their ancestor there. Time is linear in the page.
+comments, CDATA, scripts, styles, templates, drawings and form fields hold no text, but for a template
+that is a shadow root, which is shown; entities become characters. Elements beyond `MAX_DEPTH` count
+as their ancestor there. Time is linear in the page.
 
 What a reader sees is written: white space as one space, and as none where a line of the source ends
 between two characters of Chinese or Japanese; no soft hyphens; `q` with its quotation marks; formulas
@@ -68,9 +69,11 @@ from pageblocks.kernels.start_tags import (
     HAS_HREF,
     HAS_MATHML,
     IS_CLOSED,
+    IS_JSON_LD,
     IS_KATEX_DRAWING,
     IS_LEFT_OUT_SPAN,
     IS_MATHJAX,
+    IS_SHADOW_ROOT,
     IS_TEX,
     NOT_SHOWN,
     TO_PLACE,
@@ -117,13 +120,15 @@ _PARENT, _TAG, _HINTS, _DEPTH, _FIRST, _STOP = range(6)
 
 
 class Blocks(NamedTuple):
-    """A page: text in UTF-8, blocks (n, 13) and elements (m, 6) in page order, and the elements'
-    signatures (m), equal for equal tag and class. Element 0 is the page."""
+    """A page: text in UTF-8, blocks (n, 13) and elements (m, 6) in page order, the elements'
+    signatures (m), equal for equal tag and class, and where the contents of scripts of JSON-LD begin
+    and end in the page (k, 2). Element 0 is the page."""
 
     text: Bytes
     blocks: Ints
     elements: Ints
     signatures: Words
+    json_ld: Ints
 
     def text_of(self, number: int) -> str:
         """The text of a block."""
@@ -146,6 +151,7 @@ class _Page(NamedTuple):
     raised: Ints  # open `sup` and `sub`: start in the text; is it `sup`, a link, first there
     formulas: Ints  # markup of each formula: its start and end; and the end of its text
     formula_texts: Bytes  # what is written for them, one after the other
+    json_ld: Ints  # contents of its scripts: start and end
     state: npt.NDArray[np.int64]  # what changes while the page is read, by `NOW_SIZE` ...
 
 
@@ -172,9 +178,10 @@ class _Page(NamedTuple):
     NOW_FORMULAS,  # how many were met
     NOW_KNOWN,  # how many are in `formulas` when they are written; 0 where they are looked for
     NOW_FORMULA_END,  # bytes of text written when the last one was
-) = range(22)
-N_NOW = 22
-MAX_TITLE_WORDS, MAX_ENDLESS, MAX_RAISED = 256, 16, 8
+    NOW_JSON_LD,  # how many scripts of it were met
+) = range(23)
+N_NOW = 23
+MAX_TITLE_WORDS, MAX_ENDLESS, MAX_RAISED, MAX_JSON_LD = 256, 16, 8, 200
 
 
 def find_blocks(page: bytes) -> Blocks:
@@ -211,10 +218,12 @@ def _read(page: bytes, known: Ints, texts: bytes, formulas: Ints) -> tuple[Block
         raised=np.zeros((MAX_RAISED, 4), dtype=np.int32),
         formulas=formulas,
         formula_texts=np.frombuffer(texts, dtype=np.uint8),
+        json_ld=np.zeros((MAX_JSON_LD, 2), dtype=np.int32),
         state=state,
     )  # fmt: skip
     n, m = _parse(read, name_tables())
-    return Blocks(text, blocks[:n], elements[:m], signatures[:m]), int(state[NOW_FORMULAS])
+    json_ld = read.json_ld[: state[NOW_JSON_LD]]
+    return Blocks(text, blocks[:n], elements[:m], signatures[:m], json_ld), int(state[NOW_FORMULAS])
 
 
 _P, _LI, _DT, _DD, _TD, _TH, _TR, _PRE, _TABLE, _CAPTION, _OPTION = (
@@ -678,6 +687,8 @@ def _read_start_tag(page: _Page, names: NameTables, begin: int) -> int:
         return _read_raw(page, begin, at, name, marks)
     if kind == IS_MATH:
         return _read_math(page, begin, at, name, marks)
+    if marks & IS_SHADOW_ROOT:
+        return at
     is_drawn = marks & IS_KATEX_DRAWING and state[NOW_FORMULA_END] == state[NOW_SIZE]
     if kind == IS_LEFT_OUT or marks & (IS_LEFT_OUT_SPAN | IS_MATHJAX) or is_drawn:
         place = _after_left_out(page, at, name, kind, marks)
@@ -778,6 +789,10 @@ def _read_raw(page: _Page, begin: int, at: int, name: np.uint64, marks: int) -> 
     if name == _TITLE_HASH and not state[NOW_HAS_TITLE] and state[NOW_DEPTH] <= 3:
         _read_title(data, at, place, page.title)
         state[NOW_HAS_TITLE] = 1
+    if marks & IS_JSON_LD and state[NOW_JSON_LD] < len(page.json_ld):
+        script = page.json_ld[state[NOW_JSON_LD]]
+        script[0], script[1] = at, place
+        state[NOW_JSON_LD] += 1
     end = min(find_near_byte(data, 62, place) + 1, len(data))
     if marks & IS_TEX:
         _meet_formula(page, begin, end)

@@ -21,10 +21,11 @@ from textkernels.hashing import FNV_OFFSET, FNV_PRIME
 Bytes = npt.NDArray[np.uint8]
 
 HAS_HREF, IS_LEFT_OUT_SPAN, IS_TEX, IS_CLOSED, TO_PLACE, NOT_SHOWN = 1, 2, 4, 8, 16, 32
-IS_KATEX_DRAWING, IS_MATHJAX, HAS_MATHML = 64, 128, 256
+IS_KATEX_DRAWING, IS_MATHJAX, HAS_MATHML, IS_SHADOW_ROOT, IS_JSON_LD = 64, 128, 256, 512, 1024
 """Marks of a start tag: it is a link; the number of a line of code; a script or an image of a formula;
 it ends itself; it is a link to a place of the same page; it is not shown; a formula as KaTeX or as
-MathJax draws it; a formula for those who listen, which Wikipedia hides."""
+MathJax draws it; a formula for those who listen, which Wikipedia hides; a template that is shown; a
+script that holds JSON-LD."""
 _TEX = np.frombuffer(b"tex", dtype=np.uint8)
 _DISPLAY = np.frombuffer(b"display", dtype=np.uint8)
 _NONE = np.frombuffer(b"none", dtype=np.uint8)
@@ -38,7 +39,8 @@ _MATHJAX_DISPLAY = np.frombuffer(b"MJXc-display", dtype=np.uint8)
 _KATEX = np.frombuffer(b"katex-html", dtype=np.uint8)
 _HIDDEN_MATHML = np.frombuffer(b"mwe-math-mathml", dtype=np.uint8)
 _FORMULA = np.frombuffer(b"formula", dtype=np.uint8)
-_SCRIPT, _IMG = name_hash("script"), name_hash("img")
+_JSON_LD = np.frombuffer(b"application/ld+json", dtype=np.uint8)
+_SCRIPT, _IMG, _TEMPLATE = name_hash("script"), name_hash("img"), name_hash("template")
 _MAX_SOURCE = 300
 """Bytes of an image's source that say whether a service draws formulas."""
 _HIDDEN = HINTS["hidden"]
@@ -249,4 +251,15 @@ def read_attributes(
             and (after_word(data, start, end, _TEX) > 0 or _begins_with(data, start, end, _MATH))
         ):  # fmt: skip
             marks |= IS_TEX
+        elif (
+            length == 4 and letter == 116 and name == _SCRIPT
+            and after_word(data, start, end, _JSON_LD) > 0
+        ):  # fmt: skip
+            marks |= IS_JSON_LD
+        elif (
+            length == 14 and name == _TEMPLATE and letter == 115  # shadowrootmode
+            and data[first + 10] | 32 == 109 and end > start
+            and data[start] | 32 in (99, 111)  # closed, open
+        ):  # fmt: skip
+            marks |= IS_SHADOW_ROOT
     return at, hints, signature, marks
