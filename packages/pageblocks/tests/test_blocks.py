@@ -230,7 +230,9 @@ def test_mathematics_is_its_tex() -> None:
 
 def test_a_formula_that_is_drawn_as_well_is_written_once() -> None:
     assert texts(f"<p><span class=katex-mathml>{ANNOTATED}</span>{DRAWN} y") == ["$x^2 < 1$ y"]
-    assert texts(f"<p>{DRAWN} y") == ["x2 y"]  # of what is only drawn, that is better than nothing
+    assert texts(f"<p>{DRAWN} y") == ["$x2$ y"]
+    assert texts(f"<p>{DRAWN}{DRAWN} y") == ["$x2$$x2$ y"]
+    assert texts(f"<p>{DRAWN.removesuffix('</span>')} y") == ["x2 y"]
     script = '<script type="math/tex">x</script>'
     for drawn in (
         "<span class='MathJax_Preview'>x</span>",

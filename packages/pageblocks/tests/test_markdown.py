@@ -29,6 +29,11 @@ def whole(markup: str, include_tables: bool = True) -> str:
             "<table><tr><th>a<th>b<tr><td><td>c|d</table><p>e",
             "| a | b |\n| --- | --- |\n|  | c\\|d |\n\ne",
         ),
+        (
+            "<table><tr><th>a<th>b<tr><td><math><mo>|</mo><mi>x</mi><mo>|</mo></math><td>c|d $5 | $6</table>",
+            "| a | b |\n| --- | --- |\n| $\\vert x\\vert$ | c\\|d $5 \\| $6 |",
+        ),
+        ("<p><math><mo>|</mo><mi>x</mi><mo>|</mo></math>", "$|x|$"),
         ("<p>a <a href=/x>link</a> * b_c", "a link * b_c"),
         ("", ""),
     ],

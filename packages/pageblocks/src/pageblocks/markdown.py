@@ -1,7 +1,7 @@
 """The kept blocks of a page as Markdown: headings, lists, quotes, tables, fenced code.
 
-Links are their text. What the page says is not escaped, but for `|` in cells: it is text to be
-learned from, and `*` or `_` in it mean what they meant on the page.
+Links are their text. What the page says is not escaped, but for `|` in cells, which formulas there
+write as `\\vert`: it is text to be learned from, and `*` or `_` in it mean what they meant on the page.
 """
 
 import re
@@ -9,6 +9,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
+from pageblocks.formulas import without_bars
 from pageblocks.kernels.blocks import FLAGS, Blocks
 from pageblocks.kernels.page_names import TAGS
 from pageblocks.lines import OTHER, TABLE_ROW, BlockKinds, LineWriter, MainText
@@ -101,10 +102,14 @@ class _Writer:
         while element < len(tags) and self._page.elements[element, 3] > depth:
             if parents[element] == row and tags[element] in CELLS:
                 first, stop = self._page.elements[element, 4:6].tolist()
-                held = [self._page.text_of(b) for b in range(first, stop) if self._kept[b]]
+                held = [self._in_cell(b) for b in range(first, stop) if self._kept[b]]
                 texts.append(" ".join(" ".join(held).split()).replace("|", "\\|"))
             element += 1
         return texts
+
+    def _in_cell(self, number: int) -> str:
+        has_formulas = bool(self._page.blocks[number, 3] & FLAGS["has_math"])
+        return without_bars(self._page.text_of(number), has_formulas)
 
 
 def _row(cells: list[str]) -> str:

@@ -29,7 +29,7 @@ from pageblocks.page_types import PageType, page_type
 from pageblocks.places import Kind, Places
 from pageblocks.plain_text import text_of
 
-VERSION = 9  # raise it whenever the same model could give another text
+VERSION = 10  # raise it whenever the same model could give another text
 Format = Literal["text", "markdown"]
 
 

@@ -103,7 +103,8 @@ def tex_of_character(char: str) -> str:
     if char < "\x80":
         return char
     name = unicodedata.name(char, "")
-    plain = unicodedata.normalize("NFKC", char)
+    kind, _, code = unicodedata.decomposition(char).partition(" ")
+    plain = chr(int(code, 16)) if kind == "<font>" else char  # no further: ϑ is not θ
     if plain == char or not name.startswith(
         ("MATHEMATICAL", "DOUBLE-STRUCK", "SCRIPT", "BLACK-LETTER")
     ):

@@ -55,7 +55,14 @@ def attributes_of(written: str) -> dict[str, str]:
     return found
 
 
-def read_elements(markup: str) -> Element | None:
+def made(name: str, *children: Element | str, written: str = "") -> Element:
+    """A new element."""
+    element = Element(name, written)
+    element.children = list(children)
+    return element
+
+
+def read_elements(markup: str, max_depth: int = MAX_DEPTH) -> Element | None:
     """The tree of some markup below an element without a name; None where it nests too deep.
 
     An end tag closes back to its nearest open namesake, and is ignored where there is none.
@@ -82,7 +89,7 @@ def read_elements(markup: str) -> Element | None:
         element = Element(name, written)
         path[-1].children.append(element)
         if not written.endswith("/"):
-            if len(path) > MAX_DEPTH:
+            if len(path) > max_depth:
                 return None
             path.append(element)
     return root

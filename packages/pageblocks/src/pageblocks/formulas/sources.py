@@ -6,24 +6,30 @@ A formula is `$...$`, inline and displayed ones alike. Its TeX is, in this order
 2. `alttext` of a `math` (LaTeXML), where it is TeX and no words;
 3. presentation MathML, converted (`presentation`), else content MathML (`content`);
 4. of a script, its text; of an image, the MathML that it keeps (Wiris), else what it says it is a
-   picture of: `alt`, else the query of the service that draws it.
+   picture of: `alt`, else the query of the service that draws it;
+5. the drawing itself, of KaTeX (`katex`) and MathJax 3 (`chtml`), where nothing else is there.
 
 One formula stands in several forms beside each other, for browsers of several kinds; it is written once.
 What is too large, or nests too deep, is its text.
 """
 
 import re
+from collections.abc import Callable
 from html import unescape
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from pageblocks.formulas.elements import attributes_of, plain_text_of, read_elements
+from pageblocks.formulas.chtml import mathml_of_chtml
+from pageblocks.formulas.elements import Element, attributes_of, plain_text_of, read_elements
 from pageblocks.formulas.joining import is_one_group
+from pageblocks.formulas.katex import MAX_DRAWN_DEPTH, mathml_of_katex
 from pageblocks.formulas.presentation import tex_of
 
 MAX_FORMULA_CHARS = 1 << 17
+MAX_DRAWING_CHARS = 2 * MAX_FORMULA_CHARS
 
 _NAME = re.compile(r"<([a-z0-9:-]*)", re.IGNORECASE)
+_KATEX = re.compile(r"<span\b[^<>]{0,400}?\bclass\s*=\s*[\"']?katex-html", re.IGNORECASE)
 _START_TAG = re.compile(r"<[^\s/>]*((?:[^<>\"']|\"[^\"]*\"|'[^']*')*+)>")
 _ANNOTATION = re.compile(
     r"<(?:\w+:)?annotation\b(?=[^>]{0,200}?\bencoding\s*=\s*[\"']?[^\"'>]{0,40}tex\b)[^>]{0,400}>([^<]*)<",
@@ -83,6 +89,7 @@ class _Formula(NamedTuple):
 
 
 _DRAWING, _SCRIPT, _IMAGE, _MATHML = "drawing", "script", "image", "mathml"
+_LAST_DRAWING = "last drawing"  # of KaTeX and MathJax 3: no script with the same formula follows
 
 
 def write_formulas(page: bytes, places: list[tuple[int, int]]) -> list[bytes]:
@@ -107,10 +114,10 @@ def _write_once(found: list[tuple[str, _Formula]], place: int) -> None:
     (before, first), (kind, second) = found[place - 1 : place + 1]
     if before == _DRAWING and (second.tex or not first.tex):
         found[place - 1] = before, _Formula()
-    elif before in (_MATHML, _SCRIPT) and kind in (_IMAGE, _DRAWING) and first.tex:
+    elif before in (_MATHML, _SCRIPT) and kind != _MATHML and kind != _SCRIPT and first.tex:
         if second.is_own and second.tex and not first.is_own:
             found[place - 1] = before, _Formula()
-        elif kind == _DRAWING or first.tex == second.tex or not first.is_own:
+        elif kind != _IMAGE or first.tex == second.tex or not first.is_own:
             found[place] = kind, _Formula()
 
 
@@ -123,6 +130,11 @@ def _read(source: str) -> tuple[str, _Formula]:
         return _SCRIPT, _of_script(source)
     if element == "math":
         return _MATHML, _of_mathml(source)
+    if element == "mjx-container":
+        drawn = _of_drawing(source)
+        return _LAST_DRAWING, drawn if drawn.tex else _of_boxes(source, mathml_of_chtml)
+    if element == "span" and _KATEX.match(source):
+        return _LAST_DRAWING, _of_boxes(source, mathml_of_katex)
     return _DRAWING, _of_drawing(source)
 
 
@@ -180,6 +192,15 @@ def _of_drawing(source: str) -> _Formula:
         end = _MATH_END.search(source, start.end()) if start else None
         if start and end and (formula := _of_mathml(source[start.start() : end.end()])).tex:
             return formula
+    return _Formula(text=plain_text_of(source))
+
+
+def _of_boxes(source: str, mathml_of: Callable[[Element], Element]) -> _Formula:
+    """What a drawing shows that has nothing else beside it, by the boxes that it is set from."""
+    if len(source) <= MAX_DRAWING_CHARS and (tree := read_elements(source, MAX_DRAWN_DEPTH)):
+        tex = " ".join(tex_of(mathml_of(tree)).split())
+        if tex:
+            return _Formula(tex, is_own=False)
     return _Formula(text=plain_text_of(source))
 
 

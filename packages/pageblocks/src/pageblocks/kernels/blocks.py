@@ -689,12 +689,15 @@ def _read_start_tag(page: _Page, names: NameTables, begin: int) -> int:
         return _read_math(page, begin, at, name, marks)
     if marks & IS_SHADOW_ROOT:
         return at
-    is_drawn = marks & IS_KATEX_DRAWING and state[NOW_FORMULA_END] == state[NOW_SIZE]
-    if kind == IS_LEFT_OUT or marks & (IS_LEFT_OUT_SPAN | IS_MATHJAX) or is_drawn:
+    drawn = marks & (IS_MATHJAX | IS_KATEX_DRAWING)
+    if kind == IS_LEFT_OUT or marks & IS_LEFT_OUT_SPAN or drawn:
         place = _after_left_out(page, at, name, kind, marks)
         if place >= 0:
-            if marks & IS_MATHJAX:
+            is_there = marks & IS_KATEX_DRAWING and state[NOW_FORMULA_END] == state[NOW_SIZE]
+            if drawn and not is_there:
                 _meet_formula(page, begin, place)
+            if marks & IS_KATEX_DRAWING:
+                state[NOW_FORMULA_END] = -1
             return place
         if kind == IS_LEFT_OUT:
             return at
