@@ -11,6 +11,7 @@ from html import escape
 from typing import NamedTuple
 from urllib.parse import quote
 
+from formula_boxes import katex_boxes, mathjax_boxes
 from formula_layout import NotInThisForm, in_characters, in_html, layout, mathml, tex
 from formula_trees import Node
 
@@ -173,6 +174,15 @@ def _katex(given: Formula) -> str:
     return f'<p><span class="katex-display">{drawn}</span></p>' if given.is_displayed else drawn
 
 
+def _katex_alone(given: Formula) -> str:
+    drawn = (
+        '<span class="katex"><span class="katex-html" aria-hidden="true"><span class="base">'
+        '<span class="strut" style="height:1em;vertical-align:-0.25em;"></span>'
+        f"{katex_boxes(given.layout)}</span></span></span>"
+    )
+    return f'<p><span class="katex-display">{drawn}</span></p>' if given.is_displayed else drawn
+
+
 def _katex_script(given: Formula) -> str:
     mode = "; mode=display" if given.is_displayed else ""
     script = f'<script type="math/tex{mode}">{given.tex}</script>'
@@ -219,6 +229,15 @@ def _mathjax_3_drawing(part: Node) -> str:
         f'<mjx-c class="mjx-c{ord(char):X}"></mjx-c>' for char in part.text
     )
     return f'<mjx-mrow class="mjx-n">{inside}</mjx-mrow>'
+
+
+def _mathjax_3_alone(given: Formula) -> str:
+    display = ' display="true"' if given.is_displayed else ""
+    container = (
+        f'<mjx-container class="MathJax" jax="CHTML" tabindex="0"{display} style="font-size: 113.1%;">'
+        f'<mjx-math class="MJX-TEX">{mathjax_boxes(given.layout)}</mjx-math></mjx-container>'
+    )
+    return f"<p>{container}</p>" if given.is_displayed else container
 
 
 def _between(start: str, end: str) -> Callable[[Formula], str]:
@@ -385,12 +404,14 @@ FORMS: dict[str, Callable[[Formula], str]] = {
     "MathML with alttext": lambda given: _math(given, mathml(given.layout), f' alttext="{escape(given.tex)}"'),
     "LaTeXML (arXiv, ar5iv)": _latexml,
     "KaTeX": _katex,
+    "KaTeX, HTML alone": _katex_alone,
     "MathJax 2, script": _katex_script,
     "MathJax 2, script of kramdown": _kramdown,
     "MathJax 2, script of MathML": _mathml_script,
     "MathJax 2, preview and script": _mathjax_2_preview,
     "MathJax 2, drawn": _mathjax_2,
     "MathJax 3, drawn": _mathjax_3,
+    "MathJax 3, CHTML alone": _mathjax_3_alone,
     "MathJax 3, drawn as SVG": _mathjax_3_svg,
     "MathJax 4, drawn": _mathjax_4,
     "dollar signs in text": _between_signs(("$", "$"), ("$$", "$$")),

@@ -26,7 +26,7 @@ _COMMANDS = {
     "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "neq": "≠", "approx": "≈", "in": "∈", "to": "→",
     "rightarrow": "→", "infty": "∞", "sum": "∑", "prod": "∏", "int": "∫", "alpha": "α", "beta": "β", "gamma": "γ",
     "delta": "δ", "theta": "θ", "lambda": "λ", "mu": "μ", "pi": "π", "sigma": "σ", "omega": "ω", "lt": "<", "gt": ">",
-    "lvert": "|", "rvert": "|", "vert": "|", "mid": "|", "{": "{", "}": "}",
+    "lvert": "|", "rvert": "|", "vert": "|", "mid": "|", "|": "‖", "Vert": "‖", "{": "{", "}": "}",
 }  # fmt: skip
 _CHARACTERS = str.maketrans({"−": "-", "⁄": "/", "∕": "/", "∣": "|", "∗": "*", "µ": "μ", "⟶": "→"})
 _FUNCTIONS = ("sin", "cos", "tan", "log", "ln", "exp", "lim")

@@ -7,7 +7,7 @@ The formulas are of our own making (`formula_trees`), each is written in every f
 footer around. A formula survives when what stands between the words before and after it has
 a writing that means the same (`formula_reading`): its TeX, or text that keeps bars of fractions,
 exponents, indexes and roots. The share in brackets, where it is another one, has this and nothing
-else there: no second writing, no preview, no loose characters of the drawing. `--show` prints so many of each form that
+else there: no second writing, no preview, no loose characters of the drawing. The last table has formulas in the cells of a table, written as Markdown. `--show` prints so many of each form that
 blocks loses. The other extractors are called as their libraries are.
 """
 
@@ -28,6 +28,10 @@ from corpus_assets.ingest.extractors.engines import engine_version, make_engine
 Engine = Callable[[bytes], str | None]
 Judged = tuple[Formula, str, bool, bool]  # a formula, what is there, whether it is kept, and alone
 ON_A_PAGE = 6
+IN_CELLS = (
+    "presentation MathML", "MathML with an annotation", "KaTeX", "KaTeX, HTML alone", "MathJax 3, drawn",
+    "dollar signs in text",
+)  # fmt: skip
 PLACES = {False: "in a sentence", True: "a paragraph"}
 SENTENCES = (
     "What follows needs nothing but a pencil, some patience and the rules that everybody learns at school.",
@@ -60,6 +64,7 @@ def main() -> None:
     }
     print_forms(judged)
     print_parts(judged)
+    print_cells(trees)
     if options.show:
         show(judged, options.show)
 
@@ -89,11 +94,13 @@ def written_in(
     return given
 
 
-def judge(engine: Engine, given: list[tuple[Formula, str]]) -> Iterator[Judged]:
+def judge(
+    engine: Engine, given: list[tuple[Formula, str]], *, in_cells: bool = False
+) -> Iterator[Judged]:
     """Each formula, what an extractor wrote for it, and whether that says the same."""
     for first in range(0, len(given), ON_A_PAGE):
         some = given[first : first + ON_A_PAGE]
-        text = " ".join((engine(page_of(some).encode()) or "").split())
+        text = " ".join((engine(page_of(some, in_cells).encode()) or "").split())
         for number, (one, _) in enumerate(some):
             piece = re.search(_PIECE.format(100 + number), text, re.IGNORECASE)
             found = piece[1] if piece else ""
@@ -101,13 +108,16 @@ def judge(engine: Engine, given: list[tuple[Formula, str]]) -> Iterator[Judged]:
             yield one, found, any(says(read, each) for each in means), read in means
 
 
-def page_of(some: list[tuple[Formula, str]]) -> str:
+def page_of(some: list[tuple[Formula, str]], in_cells: bool = False) -> str:
     """A page with formulas, each between words that no other one has."""
     parts = []
     for number, (one, markup) in enumerate(some):
         first, second = (SENTENCES[(number + place) % len(SENTENCES)] for place in (0, 2))
         starts, ends = f"Statement number {100 + number} says", f"so ends number {100 + number}"
-        if one.is_displayed:
+        if in_cells:
+            row = f"<tr><td>Case {number}</td><td>{starts} {markup} {ends}.</td></tr>"
+            parts.append(f"<p>{first} {second}</p><table>{row}</table>")
+        elif one.is_displayed:
             parts.append(
                 f"<p>{first} {starts}:</p>\n{markup}\n<p>{ends.capitalize()}. {second}</p>"
             )
@@ -183,6 +193,24 @@ def print_parts(judged: Everything) -> None:
         total = counts[part]["all " + names[0]]
         cells = (f"{counts[part][name] / max(total, 1):.1%}" for name in names)
         print(f"| {part} | {total} | " + " | ".join(cells) + " |")
+
+
+def print_cells(trees: list[Node]) -> None:
+    """Shares of formulas that survive in the cells of a Markdown table."""
+    import trafilatura
+
+    settings = {"mode": "fast", "include_tables": True, "include_comments": False}
+    engines: dict[str, Engine] = {
+        "blocks": make_engine({"engine": "blocks", "format": "markdown"} | settings),
+        "trafilatura": lambda page: trafilatura.extract(page, output_format="markdown"),
+    }
+    print("\n| in cells, as Markdown | formulas | with bars | " + " | ".join(engines) + " |")
+    print("|---" * (3 + len(engines)) + "|")
+    for form in IN_CELLS:
+        given = written_in(FORMS[form], trees, is_displayed=False)
+        cells = [cell(list(judge(engine, given, in_cells=True))) for engine in engines.values()]
+        bars = sum("|" in one.tex for one, _ in given)
+        print(f"| {form} | {len(given)} | {bars} | " + " | ".join(cells) + " |")
 
 
 def show(judged: Everything, most: int) -> None:

@@ -49,7 +49,7 @@ _DELIMITERS = (
     ("⎛⎜⎝", "("), ("⎞⎟⎠", ")"), ("⎧⎨⎩", "{"), ("⎫⎬⎭", "}"), ("∥‖", "‖"), ("∣", "|"),
     ("↑", "↑"), ("↓", "↓"), ("⇑", "⇑"), ("⇓", "⇓"), ("⏐", "|"),
 )  # fmt: skip
-_SQUARE = (("⎡", "⎣", "[⌈⌊"), ("⎤", "⎦", "]⌉⌋"))
+_SQUARE = (("⎡", "⎣", ("[", "⌈", "⌊")), ("⎤", "⎦", ("]", "⌉", "⌋")))
 _ROW_GAP_EM = 0.05
 
 
@@ -508,8 +508,9 @@ def _words(element: Element) -> list[Element | str]:
         elif not _PASSED_OVER.intersection(names := _classes(child)):
             if "msupsub" in names:
                 base = words[last:]
-                is_math = all(isinstance(each, Element) for each in base)
-                words[last:] = [_scripted(base if is_math else [made("mtext", *base)], child)]
+                parts = [each for each in base if isinstance(each, Element)]
+                is_math = len(parts) == len(base)
+                words[last:] = [_scripted(parts if is_math else [made("mtext", *base)], child)]
                 continue
             if not _MATH_FONTS.isdisjoint(names):
                 words += _row(child)
