@@ -19,7 +19,7 @@ from corpus_assets_tests.small_corpus import prose as written
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 PARTS_OF_OTHERS = {
-    *("formula_forms", "formula_layout", "formula_reading", "formula_trees"),
+    *("formula_boxes", "formula_forms", "formula_layout", "formula_reading", "formula_trees"),
     *("machine", "page_frames", "row_tables", "synthetic_lineage"),
 }
 FOR_A_GPU = {"evidence_canaries", "evidence_mix", "evidence_ordering"}
