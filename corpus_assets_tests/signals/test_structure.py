@@ -1,12 +1,16 @@
 """Shares of lines by kind, and signals of running text alone."""
 
+import random
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.formats.line_kinds import LINE_KIND
+from catalog.formats.line_kinds import LINE_KIND, LINE_KINDS
 from corpus_assets.signals import SignalSettings
 from corpus_assets.signals.stages.signals import compute_signals
+from corpus_assets.signals.structure import SHARES
+from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_texts
 
 PAGE = [
     "Bread",
@@ -25,7 +29,7 @@ def documents(*texts: tuple[str, list[str] | None]) -> pa.Table:
     kinds = [None if own is None else [LINE_KIND[name] for name in own] for _, own in texts]
     return pa.table(
         {
-            "doc_id": pa.array([bytes([k] * 16) for k in range(len(texts))], pa.binary(16)),
+            "doc_id": pa.array([k.to_bytes(16, "big") for k in range(len(texts))], pa.binary(16)),
             "domain": pa.array(["web"] * len(texts)),
             "line_kinds": pa.array(kinds, pa.list_(pa.uint8())),
             "text": pa.array([text for text, _ in texts], pa.large_string()),
@@ -47,6 +51,40 @@ def test_shares_are_of_the_characters_of_all_lines_and_null_where_nothing_is_kno
     assert found[0]["table_share"] == found[0]["formula_share"] == 0
     assert found[0]["posts"] == 1
     assert {found[1][name] for name in ("list_share", "code_share", "posts")} == {None}
+
+
+def plain_structure(text: str, kinds: list[str] | None) -> dict[str, float | int | None]:
+    """The reference: line by line."""
+    lines = list(zip(text.split("\n"), kinds or (), strict=kinds is not None))
+    if all(kind == "unknown" for _, kind in lines):
+        return dict.fromkeys([*SHARES, "posts"])
+    whole = sum(len(line.strip()) for line, _ in lines)
+    found: dict[str, float | int | None] = {}
+    for name, counted in SHARES.items():
+        chars = sum(len(line.strip()) for line, kind in lines if kind in counted)
+        found[name] = float(np.float32(chars / whole)) if whole else 0.0
+    posts = sum(kind == "post" for line, kind in lines if line.strip())
+    return {**found, "posts": posts}
+
+
+def test_shares_equal_the_reference_on_random_texts() -> None:
+    draw = random.Random(5)
+    texts = [text for text in (*ADVERSARIAL, *random_texts(seed=4, n=300)) if "\0" not in text]
+    kinds = [
+        draw.choices(LINE_KINDS, k=text.count("\n") + 1) if draw.random() < 0.9 else None
+        for text in texts
+    ]
+    table = documents(*zip(texts, kinds, strict=True))
+    found = compute_signals(table, settings({"family": "structure"}), {}).to_pylist()
+    for row, text, own in zip(found, texts, kinds, strict=True):
+        expected = plain_structure(text, own)
+        assert {name: row[name] for name in expected} == expected
+
+
+def test_no_documents_have_no_rows() -> None:
+    families = ({"family": "repetition"}, {"family": "structure"})
+    found = compute_signals(documents(), settings(*families, measured_lines="prose"), {})
+    assert found.num_rows == 0
 
 
 @pytest.mark.parametrize("kinds", [list(KINDS), None])
