@@ -43,8 +43,7 @@ from machine import machine
 
 from corpus_assets.core.errors import MissingExtra
 from corpus_assets.core.urls import Blocklist
-from corpus_assets.ingest import documents
-from corpus_assets.ingest import documents as document_names
+from corpus_assets.ingest import document_names, documents
 from corpus_assets.ingest.documents import ingest_part
 from corpus_assets.ingest.extract import read_page
 from corpus_assets.ingest.extract.extractor import Extractor

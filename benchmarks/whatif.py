@@ -108,7 +108,7 @@ def make_signals(recipe: Recipe, rows: int, draw: np.random.Generator) -> pa.Tab
             values = low * (0.98 + draw.random(rows) * 0.5)
         else:
             values = (high or 1.0) * draw.random(rows) ** 2 * 1.02
-        if pa.types.is_integer(kind):
+        if kind.startswith("int"):
             values = np.round(values * (1 if low or high else 100))
         columns[name] = pa.array(values).cast(kind)
     columns["n_chars"] = pa.array(np.exp(draw.normal(7.5, 1, rows)).astype(np.int64) + 1)
