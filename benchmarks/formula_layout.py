@@ -223,6 +223,13 @@ class NotInThisForm(ValueError):
     """The form has nothing for a part of this kind."""
 
 
+def _spaced(sign: str) -> str:
+    """A sign with the spaces around it that people write."""
+    if sign in "!∫":
+        return sign
+    return f"{sign} " if sign == "," else f" {sign} "
+
+
 def in_html(part: Node) -> str:
     """HTML as people write formulas in it: italics, `sup`, `sub`, a slash for a fraction's bar."""
     kind, parts = part.kind, part.parts
@@ -233,13 +240,7 @@ def in_html(part: Node) -> str:
     if kind == "num":
         return part.text
     if kind == "sign":
-        return (
-            part.text
-            if part.text in "!∫"
-            else f"{part.text} "
-            if part.text == ","
-            else f" {escape(part.text)} "
-        )
+        return _spaced(escape(part.text))
     if kind == "row":
         written = "".join(map(in_html, parts))
         return written.strip().replace("− ", "−", 1) if parts[0].text == "−" else written
@@ -291,13 +292,7 @@ def in_characters(part: Node) -> str:
     if kind == "name":
         return f"{part.text} "
     if kind == "sign":
-        return (
-            part.text
-            if part.text in "!∫"
-            else f"{part.text} "
-            if part.text == ","
-            else f" {part.text} "
-        )
+        return _spaced(part.text)
     if kind == "row":
         written = "".join(map(in_characters, parts))
         return written.strip().replace("− ", "−", 1) if parts[0].text == "−" else written

@@ -85,6 +85,8 @@ class TextBatch:
         self.data = _read_only(data, np.uint8, 0)
         self.columns: dict[str, pa.Array] = {}
         """Columns computed of these texts so far, for what is computed from those."""
+        self.prose: TextBatch | None = None
+        """What `line_kinds.prose_of` leaves of these texts, once it was asked for."""
 
     @classmethod
     def from_arrow(cls, texts: pa.Array | pa.ChunkedArray) -> Self:

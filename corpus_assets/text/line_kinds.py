@@ -4,6 +4,7 @@ A batch whose texts have kinds holds them in `columns[KINDS_OF_TEXT]`, a list a 
 each line, blank ones too (`catalog.formats.line_kinds`). Null, or no column: nothing is known.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
@@ -84,7 +85,16 @@ def kinds_of_lines(batch: TextBatch) -> Bytes:
 
 def prose_of(batch: TextBatch) -> TextBatch:
     """Return the texts without lines that are no prose, and the blank lines after those. A text
-    without prose stays whole."""
+    without prose stays whole. Made once for all who measure it."""
+    if batch.prose is not None:
+        return batch.prose
+    prose = _prose_of(batch)
+    if prose is not batch:  # else it would hold itself in memory
+        batch.prose = prose
+    return prose
+
+
+def _prose_of(batch: TextBatch) -> TextBatch:
     raw, lines = batch.raw_lines, raw_line_of(batch)
     keeps = np.ones(len(raw.spans), dtype=np.bool_)
     keeps[lines] = IS_PROSE[kinds_of_lines(batch)]
@@ -125,7 +135,7 @@ def kinds_after(
 ) -> list[int] | None:
     """Return the kinds of the lines of a changed text: a line is what the line was that its first
     character stood in. None where `kinds` are not those of `text`."""
-    breaks = [at for at, char in enumerate(text) if char == "\n"]
+    breaks = [found.start() for found in re.finditer("\n", text)]
     if len(kinds) != len(breaks) + 1:
         return None
     out: list[int] = []

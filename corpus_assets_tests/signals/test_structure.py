@@ -10,6 +10,8 @@ from catalog.formats.line_kinds import LINE_KIND, LINE_KINDS
 from corpus_assets.signals import SignalSettings
 from corpus_assets.signals.stages.signals import compute_signals
 from corpus_assets.signals.structure import SHARES
+from corpus_assets.text.batch import TextBatch
+from corpus_assets.text.line_kinds import prose_of
 from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_texts
 
 PAGE = [
@@ -106,6 +108,18 @@ def test_bounds_on_lines_can_ask_running_text_alone(kinds: list[str] | None) -> 
     published = compute_signals(whole, settings(*families), {})
     assert published["dup_line_share"][0].as_py() == np.float32(1 / 7)
     assert measured["dup_line_share"][0].as_py() == 0
+
+
+def test_running_text_is_made_once_for_all_families() -> None:
+    batch = TextBatch.from_arrow(pa.array(["- a\nSome text."]))
+    batch.columns["line_kinds"] = pa.array(
+        [[LINE_KIND["list_item"], LINE_KIND["paragraph"]]], pa.list_(pa.uint8())
+    )
+    assert prose_of(batch) is prose_of(batch)
+    assert prose_of(batch).texts.to_pylist() == ["Some text."]
+    whole = TextBatch.from_arrow(pa.array(["Some text."]))
+    assert prose_of(whole) is whole
+    assert whole.prose is None
 
 
 def test_a_text_without_running_text_is_measured_whole() -> None:
