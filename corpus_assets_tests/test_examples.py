@@ -101,7 +101,8 @@ PROSE = "Its 704<!-- of (\\d+) tokens --> tokens, 16 bits, and 1,234 more (`5678
 
 def test_figures_in_sentences_are_those_of_the_examples_above_them(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"```\n$ one\nx\n```\n\n{PROSE}\n```\n$ two\nx\n```\n")
+    hidden = "<!-- $ cp 1234.json . -->"
+    page.write_text(f"```\n$ one\nx\n```\n\n{PROSE}\n{hidden}\n\n```\n$ two\nx\n```\n")
     text = page.read_text()
     examples = [
         EXAMPLES.Example("one", ("x",), ("1 of 725 tokens", "5678", "1234 bytes"), 0),

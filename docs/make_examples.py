@@ -13,7 +13,7 @@ A figure in a sentence names where it comes from, in a comment that readers do n
     Its 704<!-- token 100 of (\d+) --> tokens are in one sample.
 
 The pattern is looked for in what the commands above the sentence printed, the last of them first. A
-command in a comment of its own, `<!-- $ corpus status -->`, is given without being shown.
+command in a comment of its own, `<!-- $ catalog status -->`, is given without being shown.
 `corpus_assets_tests/test_examples.py` holds the pages against a run, and finds figures of the
 examples that are repeated in a sentence without a pattern.
 """
@@ -136,7 +136,7 @@ def unmarked(page: Path, examples: list[Example]) -> list[str]:
         for line in example.printed
         for number in NUMBER.findall(line)
     }
-    sentences = CODE.sub(" ", page.read_text(encoding="utf-8"))
+    sentences = CODE.sub(" ", HIDDEN.sub(" ", page.read_text(encoding="utf-8")))
     plain = {number.replace(",", "") for number in printed}
     return [n for n in NUMBER.findall(sentences) if n.replace(",", "") in plain]
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         resolve_doc_id,
     )
     from catalog.ask.exposure import Exposure, training_exposure
+    from catalog.ask.home import Status, home_status
     from catalog.ask.judgements import Judgements, list_judgements, summarise_judgements
     from catalog.ask.proposals import ABOVE, signal_value, threshold_name
     from catalog.ask.raw import (
@@ -74,6 +75,7 @@ __all__ = [
     "QueryAnswer",
     "Resolved",
     "Sizes",
+    "Status",
     "Traced",
     "VersionDifference",
     "benchmarks_found",
@@ -89,6 +91,7 @@ __all__ = [
     "find_ids",
     "find_text",
     "find_url",
+    "home_status",
     "is_good",
     "list_judgements",
     "new_judgement",

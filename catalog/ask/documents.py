@@ -228,11 +228,11 @@ class Match:
     url_key: str
     file: str
     kept: bool
-    fate: Annotated[str, Shown("outcome")]
+    outcome: str
     shards: Annotated[list[str], Shown("shard")]
     samples: list[int]
 
-    shows: ClassVar = ("doc_id", "snapshot", "address", "fate", "shards", "samples")
+    shows: ClassVar = ("doc_id", "snapshot", "address", "outcome", "shards", "samples")
 
     @property
     def address(self) -> Annotated[str, Shown("url")]:
@@ -342,7 +342,7 @@ def _report(lineage: Lineage, total: int, records: list[Row]) -> FoundRecords:
                 **{name: row[name] for name in SHOWN if name != "doc_id"},
                 doc_id=row["doc_id"].hex(),
                 kept=kept,
-                fate=outcome_of(decision),
+                outcome=outcome_of(decision),
                 shards=sorted({span["shard"] for span in spans}),
                 samples=sorted({span["sample"] for span in spans}),
             )
@@ -378,7 +378,7 @@ class ComparedMember(Member):
     fetched_at: Annotated[str | None, Shown("fetched")]
     n_chars: Annotated[int | None, Shown("characters")]
     compared: str | float | None
-    fate: str
+    outcome: str
 
     shows: ClassVar = ("doc_id", "snapshot", "kind", "similarity", "kept", "n_chars", "fetched_at",
                        "url")  # fmt: skip
@@ -458,7 +458,7 @@ def _described(lineage: Lineage, member: Member, policy: str) -> ComparedMember:
         fetched_at=record.get("fetched_at"),
         n_chars=known.get("n_chars"),
         compared=known.get(POLICIES.get(policy, "")),
-        fate=outcome_of(own[0] if own else None),
+        outcome=outcome_of(own[0] if own else None),
     )
 
 

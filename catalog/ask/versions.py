@@ -19,7 +19,7 @@ from catalog.db import (
     load_counts,
     load_manifest,
 )
-from catalog.formats.canonical import changed_keys
+from catalog.formats.canonical import ChangedKey, changed_keys
 from catalog.formats.lineage_tables import DROPPING_STAGES
 from catalog.formats.store import FileStore
 from catalog.lineage import Lineage, deletion, require_present
@@ -216,8 +216,8 @@ class VersionDifference:
     before: str
     after: str
     deleted: list[str]
-    recipe: list[dict[str, Any]]
-    lock: list[dict[str, Any]]
+    recipe: list[ChangedKey]
+    lock: list[ChangedKey]
     shards: ShardChanges
     documents: DocumentChanges
     tokens: list[TokenChange]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Padding,
         QueryAnswer,
         Resolved,
+        Status,
         Traced,
         VersionDifference,
     )
@@ -80,6 +81,16 @@ def versions(place: Place) -> Rows[VersionRow]:
     """List published versions and their status."""
     columns = ("name", "state", "created_at", "documents", "tokens", "samples", "manifest_sha256")
     return Rows(place.registry.versions(), columns, "No version is published yet.")
+
+
+@main.command()
+@placed
+@answers
+def status(place: Place) -> "Status":
+    """Show versions, snapshots and storage used by stage."""
+    from catalog.ask import home_status
+
+    return home_status(place.home, place.registry, place.store)
 
 
 @main.command()

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
-from sqlalchemy import URL
 
 from catalog.answers import BROKEN_EXIT
 from catalog.cli.process import STOPPED, command_process, explained
-from catalog.db import LATEST, Registry
+from catalog.db import LATEST
 from catalog.errors import CatalogError
 from catalog.formats.store import FileStore
 from catalog.stopping import stoppable
 
 if TYPE_CHECKING:
+    from catalog.db import Registry
     from catalog.lineage import Lineage
 
 ERROR_EXIT = 2
@@ -63,13 +63,22 @@ class Place:
     """Where catalog and store are, from options, environment or the home folder."""
 
     def __init__(self, home: str, catalog_url: str | None, store_url: str | None) -> None:
-        file = URL.create("sqlite", database=str(Path(home) / "catalog.db"))
         self.home = Path(home)
-        self.unchecked = Registry(catalog_url or file, home=self.home)
+        self._catalog_url = catalog_url
         self._store_url = store_url or str(Path(home) / "store")
 
     @cached_property
-    def registry(self) -> Registry:
+    def unchecked(self) -> "Registry":
+        """The catalog, whatever its tables are of; SQLAlchemy is imported for it, not for help."""
+        from sqlalchemy import URL
+
+        from catalog.db import Registry
+
+        file = URL.create("sqlite", database=str(self.home / "catalog.db"))
+        return Registry(self._catalog_url or file, home=self.home)
+
+    @cached_property
+    def registry(self) -> "Registry":
         """The catalog; refused, at the first use, when its tables are not of this version."""
         self.unchecked.check_schema()
         return self.unchecked

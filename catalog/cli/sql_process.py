@@ -18,14 +18,14 @@ import tempfile
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import URL
-
 from catalog.cli.terminal import plain
 from catalog.db import process_name
 from catalog.errors import CatalogError, QueryRefused
 from catalog.lineage import SPILL, QueryLimits
 
 if TYPE_CHECKING:
+    from sqlalchemy import URL
+
     from catalog.ask import QueryAnswer
 
 COMMAND = (sys.executable, "-m", "catalog.cli.sql_process")
@@ -34,7 +34,7 @@ FATAL = (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV)
 """How a process ends whose C++ libraries get no memory, or that the system kills for it."""
 
 
-def ask(url: URL, store_url: str, version: str | None, sql: str, limit: int) -> "QueryAnswer":
+def ask(url: "URL", store_url: str, version: str | None, sql: str, limit: int) -> "QueryAnswer":
     """Return what `run_query` does, its values as JSON has them, within the limits of the
     environment."""
     from catalog.ask import QueryAnswer

@@ -190,7 +190,7 @@ def _show_proof(answer: "CheckedProof") -> None:
         )
         print_line(f"  searched {counted(search['files'], 'other file')} in the home")
         for held in search["holding"]:
-            print_line(f"  {held['file']} {held['said']}: {held['to_do']}")
+            print_line(f"  {held['file']} {held['statement']}: {held['to_do']}")
         for name, why in search["not_searched"]:
             print_line(f"  {name} was not searched: {why}")
     if not answer.documents_removed:

@@ -118,7 +118,7 @@ def show_diff(answer: "VersionDifference") -> None:
         print_line()
         print_line(f"{what}: {counted(len(changes), 'key') if changes else 'no keys'} changed")
         if changes:
-            rows = [(c["key"], _brief(c["before"]), _brief(c["after"])) for c in changes]
+            rows = [(c.key, _brief(c.before), _brief(c.after)) for c in changes]
             print_table(("key", "before", "after"), rows)
     shards = answer.shards
     print_line()

@@ -4,6 +4,7 @@ two of them."""
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 CHECKSUM = "checksum"
@@ -63,7 +64,16 @@ def unseal(data: bytes) -> tuple[dict[str, Any], str, str]:
         raise ValueError(str(error)) from error
 
 
-def changed_keys(before: Any, after: Any) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class ChangedKey:
+    """A key whose value differs between two mappings; None where it is absent."""
+
+    key: str
+    before: Any
+    after: Any
+
+
+def changed_keys(before: Any, after: Any) -> list[ChangedKey]:
     """Return dotted keys whose values differ; None stands for a key that is not there.
 
     Things in a list are told apart by their names where each has one, as in `--set`, so that one
@@ -71,7 +81,7 @@ def changed_keys(before: Any, after: Any) -> list[dict[str, Any]]:
     """
     old, new = dict(_flat(before)), dict(_flat(after))
     return [
-        {"key": key, "before": old.get(key), "after": new.get(key)}
+        ChangedKey(key, old.get(key), new.get(key))
         for key in sorted(old.keys() | new.keys())
         if old.get(key) != new.get(key) or (key in old) != (key in new)
     ]

@@ -206,7 +206,7 @@ def open_files(registry: Registry, store: FileStore, request_id: int) -> list[Op
     left = [OpenFile(path, "could not be deleted") for path in body["files"]["left"]]
     holding = (body["search"] or {}).get("holding", ())
     return left + [
-        OpenFile(one["file"], f"{one['said']}: {one['to_do']}")
+        OpenFile(one["file"], f"{one['statement']}: {one['to_do']}")
         for one in holding
         if not one["is_source"]
     ]

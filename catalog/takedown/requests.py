@@ -1,7 +1,7 @@
 """Takedowns as people ask for them: file, look again, show, run."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -40,6 +40,18 @@ class HostDocuments:
     documents: int
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A document that a request was found to mean."""
+
+    doc_id: Annotated[str, Shown("document")]
+    role: str
+
+
+def _listed(found: Mapping[str, Any]) -> list[Listed]:
+    return [Listed(one["doc_id"], one["role"]) for one in found.get("listed", ())]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Requested(Impact):
     """A request that was filed, was there already or would be filed (`dry_run`), and what it
@@ -58,7 +70,7 @@ class Requested(Impact):
     nearest: list[Nearest]
     documents: int
     documents_by_role: dict[str, int]
-    documents_listed: list[dict[str, Any]]
+    documents_listed: list[Listed]
     texts_too_short: int
     suppressions: list[list[str]]
 
@@ -120,7 +132,7 @@ def request_takedown(
         nearest=near,
         documents=found.documents,
         documents_by_role={role: found.found[role] for role in ROLES},
-        documents_listed=found.found["listed"],
+        documents_listed=_listed(found.found),
         texts_too_short=found.found.get("texts_too_short", 0),
         suppressions=[list(order) for order in found.suppressions],
         **values_of(touched),
@@ -196,14 +208,6 @@ class OpenFile:
     to_do: Annotated[str, Shown("why")]
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A document that a request was found to mean."""
-
-    doc_id: Annotated[str, Shown("document")]
-    role: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class ShownTakedown(TakedownRow):
     """A request with its suppressions, what was done for it, its certificates, and what keeps it
@@ -255,7 +259,7 @@ class ShownTakedown(TakedownRow):
 
     @property
     def listed(self) -> list[Listed]:
-        return [Listed(one["doc_id"], one["role"]) for one in self.found.get("listed", ())]
+        return _listed(self.found)
 
     @property
     def conclusion(self) -> str | None:

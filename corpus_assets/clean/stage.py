@@ -271,7 +271,7 @@ def _summarise_decisions(context: TaskContext, decisions: pa.Table) -> None:
     count(context, entered - contaminated, kept, Counter(own))
     context.counts["contaminated"] = contaminated
     context.counts["records"] = decisions.num_rows
-    context.notes["fates"] = dict(sorted(by_stage.items())) | {"kept": kept}
+    context.notes["outcomes"] = dict(sorted(by_stage.items())) | {"kept": kept}
 
 
 def _summarise_final(context: TaskContext, final: pa.Table) -> None:

@@ -14,6 +14,7 @@ from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
 if TYPE_CHECKING:
+    from catalog.formats.canonical import ChangedKey
     from corpus_assets.inspect import Contamination, DocumentSignals, Example, WhatIf
 
 VERSION_OPTION = click.option("--version", metavar="NAME", help="Version [the newest].")
@@ -37,7 +38,7 @@ def show_signals(answer: "DocumentSignals") -> None:
             ("snapshot", f"{answer.snapshot} (part {answer.part})"),
             ("domain", answer.domain),
             ("language", answer.language),
-            ("outcome", answer.fate),
+            ("outcome", answer.outcome),
             ("failed rules", ", ".join(answer.failed_rules) or None),
         ]
     )
@@ -94,11 +95,11 @@ def show_whatif(answer: "WhatIf") -> None:
         f"{counted(answer.snapshots, 'snapshot')}."
     )
     for change in answer.changes:
-        print_line(f"  {change['key']}: {_both(change)}")
+        print_line(f"  {change.key}: {_both(change)}")
     if not answer.changes:
         print_line("  No rule differs.")
     for change in answer.cutoffs[:SHOWN]:
-        print_line(f"  recomputed cutoff {change['key']}: {_both(change)}")
+        print_line(f"  recomputed cutoff {change.key}: {_both(change)}")
     print_line()
     print_fields((name, str(change)) for name, change in answer.totals)
     for title, groups in (
@@ -120,8 +121,8 @@ def show_whatif(answer: "WhatIf") -> None:
         print_line(note)
 
 
-def _both(change: Mapping[str, object]) -> str:
-    return f"{printable(change['before'])} -> {printable(change['after'])}"
+def _both(change: "ChangedKey") -> str:
+    return f"{printable(change.before)} -> {printable(change.after)}"
 
 
 def _some(

@@ -38,7 +38,7 @@ from corpus_assets.core.home import Home
 
 if TYPE_CHECKING:
     from corpus_assets.cli.build_view import Built
-    from corpus_assets.inspect import PlannedAsset, Status
+    from corpus_assets.inspect import PlannedAsset
     from corpus_assets.versions import Collected
 
 LOCK_OPTION = click.option(
@@ -246,16 +246,6 @@ def plan(
         return planned_assets(session, lock)
 
 
-@cli.command()
-@HOME_OPTION
-@answers
-def status(home: str | None) -> "Status":
-    """Show versions, snapshots and storage used."""
-    from corpus_assets.inspect import home_status
-
-    return home_status(Home.resolve(home))
-
-
 @dataclass(frozen=True)
 class WrittenReport:
     """A version's report as a file."""
@@ -289,7 +279,7 @@ def report(
     store, registry = open_home(place)
     page = f"versions/{version}/report.html"
     if not store.exists(page):
-        raise CorpusError(f"there is no version {version} here; `corpus status` lists them")
+        raise CorpusError(f"there is no version {version} here; `catalog versions` lists them")
     row = registry.version(version)
     added = [
         cost_section(place, row, load_prices(prices)),

@@ -588,9 +588,10 @@ class StageResults:
 
         contents = Contents(self._recorded() if self._recorded is not None else ())
         with ThreadPoolExecutor(min(REQUESTS_AT_ONCE, len(wanted))) as pool:
+            at_once = map if len(wanted) == 1 else pool.map  # a pool starts no thread unasked
             for first in range(0, len(wanted), SEGMENT_ROWS):
                 some = wanted[first : first + SEGMENT_ROWS]
-                loaded = pool.map(load, [each.tobytes().hex() for each in some])
+                loaded = at_once(load, [each.tobytes().hex() for each in some])
                 for result, known in zip(loaded, contents.of(some), strict=True):
                     if result is None:
                         continue

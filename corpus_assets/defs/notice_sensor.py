@@ -165,7 +165,7 @@ def news(
         for line in _passed_over(instance, run_id):
             if line not in seen.passed_over:  # a crawl that stays so is news once, not every week
                 seen.passed_over.append(line)
-                yield Notice("crawl_passed_over", "A new crawl was skipped.", {"said": line})
+                yield Notice("crawl_passed_over", "A new crawl was skipped.", {"message": line})
         if why is not None:
             yield _failure(instance, run_id, why)
     versions = registry.versions()
@@ -213,7 +213,7 @@ def _failure(instance: dg.DagsterInstance, run_id: str, why: str) -> Notice:
     if run is not None:
         details["job"] = run.job_name
         details |= {name: value for name, value in run.tags.items() if name.startswith("corpus/")}
-    details["said"] = why.partition("\n")[0][:ERROR_CHARS]
+    details["message"] = why.partition("\n")[0][:ERROR_CHARS]
     return Notice("run_failed", f"Run {run_id[:8]} failed.", details)
 
 
@@ -228,7 +228,7 @@ def _failed_checks(instance: dg.DagsterInstance, run_id: str) -> Iterator[Notice
         if check.partition:
             details["partition"] = check.partition
         if check.description:
-            details["said"] = check.description[:ERROR_CHARS]
+            details["message"] = check.description[:ERROR_CHARS]
         yield Notice("check_failed", f"The check {name} failed.", details)
 
 

@@ -221,7 +221,7 @@ def check_version(pipeline: Pipeline, manifest: Manifest) -> CheckOutcome:
         dropped = sum(
             count
             for result in pipeline.results("clean_text", snapshot)
-            for outcome, count in result.notes["fates"].items()
+            for outcome, count in result.notes["outcomes"].items()
             if outcome != "kept"
         )
         sharded = sum(g.documents for g in manifest.groups if g.snapshot == snapshot)

@@ -214,7 +214,15 @@ class Pipeline:
         if not self.is_locked and name not in self.pins:
             return self
         others = {other: pin for other, pin in self.pins.items() if other != name}
-        return replace(self, pins=others, is_locked=False)
+        return self.with_pins(others)
+
+    def with_pins(self, pins: Mapping[str, Output]) -> "Pipeline":
+        """Return the same without a lock and with other pins. What was read of the store, which does
+        not depend on them, is shared."""
+        other = replace(self, pins=pins, is_locked=False)
+        other._finished, other._checked = self._finished, self._checked
+        other._listings, other._digests, other._files = self._listings, self._digests, self._files
+        return other
 
     def calibration(self, file: File, snapshot: str | None = None) -> Output:
         """Return a pinned file: the lock's where there is one, else what the graph resolved."""

@@ -1,6 +1,6 @@
 """What a build would do: the graph asked, part by part, without running anything."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from catalog.db import Registry, SnapshotRow
 from corpus_assets.core.errors import MissingInput
@@ -57,7 +57,7 @@ def plan_assets(pipeline: Pipeline) -> list[PlanLine]:
 def fresh_calibrations(pipeline: Pipeline) -> dict[str, str]:
     """Say of every pinned calibration what resolving all of them again would give, without doing
     it: the same file, another one, or what only running can tell."""
-    fresh = replace(pipeline, pins={}, is_locked=False)
+    fresh = pipeline.with_pins({})
     found: dict[str, str] = {}
     for stage, calibration in pipeline.graph.calibrations.items():
         try:

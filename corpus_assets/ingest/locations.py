@@ -8,6 +8,7 @@ the recipe only snapshots.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from glob import glob, has_magic
 from pathlib import Path
 
@@ -29,12 +30,17 @@ class Locations:
     home: Home
     kept: Mapping[str, Sequence[Path]] | None = None  # a rebuild's copies, by the files' names
 
+    @cached_property
+    def _demo_sources(self) -> Path:
+        """The demo sources, written where they are not whole; every file is hashed for that."""
+        from corpus_assets.demo import generate_demo  # only the demo needs its maker
+
+        return generate_demo(self.home.demo_sources)
+
     def resolve(self, location: str) -> str:
         """Return a local path or glob pattern; an https:// or s3:// address as it is."""
         if is_demo(location):
-            from corpus_assets.demo import generate_demo  # only the demo needs its maker
-
-            return str(generate_demo(self.home.demo_sources) / location.removeprefix(DEMO))
+            return str(self._demo_sources / location.removeprefix(DEMO))
         if location.startswith("file://"):
             return location.removeprefix("file://")
         if is_remote(location):

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         known_snapshots,
         remove_whole,
     )
-    from corpus_assets.inspect.status import Status, home_status
     from corpus_assets.inspect.sweep import Model, Sweep, layer_params, sweep_sizes
     from corpus_assets.inspect.token_plan import TokensWanted, plan_tokens
     from corpus_assets.inspect.tokenizers import (
@@ -67,7 +66,6 @@ __all__ = [
     "PlannedAsset",
     "RemovedSnapshot",
     "SampleSummary",
-    "Status",
     "Sweep",
     "TokensWanted",
     "VersionCost",
@@ -81,7 +79,6 @@ __all__ = [
     "discover",
     "estimate",
     "follow",
-    "home_status",
     "judged_text",
     "judgements_section",
     "known_snapshots",

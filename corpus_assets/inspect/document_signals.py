@@ -84,7 +84,7 @@ class DocumentSignals:
     domain: str
     language: str | None
     suppressed: bool
-    fate: str
+    outcome: str
     failed_rules: list[str]
     signals: list[SignalValue]
     tiers: list[Tier]
@@ -124,7 +124,7 @@ def _signals_of(
         domain=part.domain,
         language=language,
         suppressed=page.suppressed,
-        fate=outcome_of(decision),
+        outcome=outcome_of(decision),
         failed_rules=(decision or {}).get("failed_rules") or [],
         signals=_values(columns, own, part, language),
         tiers=[] if part.tier else _tiers(columns.ruling, part.domain, language),

@@ -169,7 +169,7 @@ def find_subject(home: Home, name: str, eod: str | None, pad: str | None) -> Aud
     store, registry = open_home(home)
     if name not in {row.name for row in registry.versions()}:
         raise CorpusError(
-            f"{name} is neither a file nor a version; `corpus status` lists the versions"
+            f"{name} is neither a file nor a version; `catalog versions` lists the versions"
         )
     row = registry.version(name)
     if row.status != "live":

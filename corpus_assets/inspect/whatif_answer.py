@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from catalog.answers import Count, Shown
-from catalog.formats.canonical import changed_keys
+from catalog.formats.canonical import ChangedKey, changed_keys
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
 from corpus_assets.inspect.change import BeforeAfter, shown_change
@@ -152,7 +152,7 @@ class RuleChange:
 
 @dataclass(frozen=True)
 class Example:
-    """A document whose fate would change."""
+    """A document whose outcome would change."""
 
     doc_id: str
     snapshot: str
@@ -174,8 +174,8 @@ class WhatIf:
     of: str
     documents: int
     snapshots: int
-    changes: list[dict[str, Any]]
-    cutoffs: list[dict[str, Any]]
+    changes: list[ChangedKey]
+    cutoffs: list[ChangedKey]
     selection: Selected
     version: VersionEffect | None
     by_language: list[GroupEffect]

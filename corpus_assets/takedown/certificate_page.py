@@ -46,7 +46,7 @@ def render_certificate(body: Mapping[str, Any]) -> str:
         "nodes": nodes,
         "silent": [(node["node"],) for node in nodes if node["files"] is None],
         "clusters": _clusters(body["clusters"]),
-        "strange": [(one["file"], one["said"], one["to_do"]) for one in strange],
+        "strange": [(one["file"], one["statement"], one["to_do"]) for one in strange],
         "originals": sum(one["is_source"] for one in (search or {}).get("holding", ())),
         "copies": [_copy(copy) for copy in body["copies"]],
         "models": sorted(body["models"].items()),

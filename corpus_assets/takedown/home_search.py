@@ -66,7 +66,7 @@ class Holder:
     file: str
     share_percent: int  # of the document's 13-grams
     is_source: bool  # the operator's original, which a snapshot or a calibration was made from
-    said: str  # what it holds, after the file's name
+    statement: str  # what it holds, after the file's name
     to_do: str  # about it
 
 

@@ -173,7 +173,7 @@ def takedown_command(
 def _tell_of_home(residue: Residue) -> None:
     holding = [held for held in residue.holding if not held.is_source]
     for held in holding:
-        click.echo(f"  {held.file} {held.said}: {held.to_do}", err=True)
+        click.echo(f"  {held.file} {held.statement}: {held.to_do}", err=True)
     for name, why in residue.not_searched:
         click.echo(f"  {name} was not searched: {why}", err=True)
     originals = len(residue.holding) - len(holding)

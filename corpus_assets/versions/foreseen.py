@@ -5,7 +5,7 @@ decontamination and cleaning still take away is not known yet, so there will rat
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
@@ -112,7 +112,7 @@ def chars_per_token(pipeline: Pipeline) -> dict[str, float]:
     tokenizer is not made yet, or came from elsewhere."""
     pin = pipeline.pin_of(files.TOKENIZER.stage)
     try:
-        (result,) = replace(pipeline, pins={}, is_locked=False).results(files.TOKENIZER.stage)
+        (result,) = pipeline.with_pins({}).results(files.TOKENIZER.stage)
     except CorpusError:  # under a lock, what it was made from may be gone: the estimate is coarser
         return {}
     if pin is not None and pin.sha256 != result.outputs[files.TOKENIZER].sha256:

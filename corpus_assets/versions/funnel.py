@@ -29,7 +29,7 @@ def funnel_steps(pipeline: Pipeline, snapshots: Sequence[str] | None = None) -> 
     outcomes: Counter[str] = Counter()
     for snapshot in snapshots or pipeline.recipe.snapshots:
         for result in pipeline.results("clean_text", snapshot):
-            outcomes.update(result.notes["fates"])
+            outcomes.update(result.notes["outcomes"])
     alive = sum(outcomes.values())
     steps: list[FunnelStep] = []
     for stage in DROPPING_STAGES:

@@ -62,21 +62,6 @@ def test_planning_in_an_empty_home_runs_nothing(
     assert not (home / "store" / "artifacts").exists()
 
 
-def test_status_lists_versions_and_sizes(small_build: Place, capsys: Captured) -> None:
-    body = json.loads(said(capsys, "status", "--home", str(small_build.home), "--json"))
-    assert [version["name"] for version in body["versions"]] == [VERSION]
-    assert body["stages"]["documents"]["tasks"] == 5
-    text = said(capsys, "status", "--home", str(small_build.home))
-    assert VERSION in text
-    assert "documents" in text
-
-
-def test_status_of_an_empty_home_says_how_to_fill_it(tmp_path: Path, capsys: Captured) -> None:
-    text = said(capsys, "status", "--home", str(tmp_path / "new"))
-    assert text.startswith(f"home   {tmp_path / 'new'}\nstore  ")
-    assert text.endswith("\n\nThe home is empty; `corpus build demo` fills it.\n")
-
-
 def test_a_report_is_copied_out_with_what_the_version_took(
     small_build: Place, tmp_path: Path, capsys: Captured
 ) -> None:
@@ -138,7 +123,7 @@ def test_a_report_has_what_people_said_of_the_version(
 def test_a_report_of_no_version_is_one_line(small_build: Place, capsys: Captured) -> None:
     home = str(small_build.home)
     assert said(capsys, "report", "nope", "--home", home, code=1) == (
-        "corpus: error: there is no version nope here; `corpus status` lists them\n"
+        "corpus: error: there is no version nope here; `catalog versions` lists them\n"
     )
 
 
@@ -192,5 +177,5 @@ def test_an_unknown_command_and_a_wrong_option_are_refused(capsys: Captured) -> 
 
 def test_help_names_every_command(capsys: Captured) -> None:
     text = said(capsys, "--help")
-    for command in ("build", "lock", "plan", "status", "report", "models"):
+    for command in ("build", "lock", "plan", "report", "models"):
         assert f"\n  {command} " in text

@@ -135,7 +135,7 @@ def test_what_happened_is_told_once_and_the_past_is_not(place: Place) -> None:
         told = list(news(instance, registry, seen, 30, now))
         assert [one.kind for one in told] == ["check_failed", "run_failed"]
         assert told[0].subject == "The check thing: whole failed."
-        assert told[0].details["said"] == "a part is missing"
+        assert told[0].details["message"] == "a part is missing"
         assert told[1].details["corpus/recipe"] == "demo"
         assert list(news(instance, registry, seen, 30, now)) == []
         (late,) = news(instance, registry, seen, 30, now + timedelta(days=31))
@@ -162,7 +162,7 @@ def test_a_crawl_that_is_passed_over_is_told_once(place: Place) -> None:
         for told in (["skipped CC-2: it is cut"], []):
             looking.execute_in_process(instance=instance)
             found = list(news(instance, registry, seen, 30, datetime.now(UTC)))
-            assert [one.details["said"] for one in found] == told
+            assert [one.details["message"] for one in found] == told
             assert {one.kind for one in found} <= {"crawl_passed_over"}
 
 

@@ -54,7 +54,7 @@ def test_every_signal_is_shown_with_its_rules_and_verdicts(
     small_build: Place, capsys: Captured
 ) -> None:
     answer = show(small_build, capsys, GERMAN_PAGE)
-    assert answer["fate"] == "dropped by selection: language"
+    assert answer["outcome"] == "dropped by selection: language"
     stored = {row["doc_id"].hex(): row for row in table_of(small_build, "signals").to_pylist()}[
         answer["doc_id"]
     ]

@@ -164,4 +164,4 @@ def test_a_later_build_of_the_recipe_keeps_the_document_out(
     build = ["build", str(small_build.recipe), "--version", "small-2", "--workers", "1"]
     assert main([*build, "--home", str(home)]) == 0
     found = json.loads(_catalog(home, "find", "--url", URL, "--version", "small-2", "--json"))
-    assert {match["fate"] for match in found["matches"]} == {"dropped by documents: suppressed"}
+    assert {match["outcome"] for match in found["matches"]} == {"dropped by documents: suppressed"}

@@ -130,14 +130,14 @@ def test_other_files_that_hold_the_text_are_said_at_the_top_and_named() -> None:
             "file": "logs/<x>.txt",
             "share_percent": 90,
             "is_source": False,
-            "said": "shows it",
+            "statement": "shows it",
             "to_do": "delete it",
         },
         {
             "file": "sources/crawl.warc.gz",
             "share_percent": 100,
             "is_source": True,
-            "said": "",
+            "statement": "",
             "to_do": "",
         },
     ]

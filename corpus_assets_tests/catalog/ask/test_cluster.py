@@ -23,9 +23,9 @@ def test_a_dropped_copy_leads_to_all_members_and_to_the_kept_one(
     assert not told.truncated
     kept, *others = told.members
     assert (kept.doc_id, kept.kept, kept.url) == (keeper.doc_id.hex(), True, keeper.url)
-    assert kept.fate.startswith("kept")
+    assert kept.outcome.startswith("kept")
     own = next(row for row in others if row.doc_id == removed.doc_id.hex())
-    assert own.fate.startswith("dropped by clusters: near_duplicate")
+    assert own.outcome.startswith("dropped by clusters: near_duplicate")
     assert 0 < own.similarity <= 1
 
 

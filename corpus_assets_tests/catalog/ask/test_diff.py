@@ -8,7 +8,7 @@ import pytest
 from catalog.ask.versions import DocumentChanges, diff_versions, resolve_version
 from catalog.db.rows import ActionRow, NewTakedown
 from catalog.errors import UnknownName, VersionDeleted
-from catalog.formats.canonical import changed_keys
+from catalog.formats.canonical import ChangedKey, changed_keys
 from catalog.lineage.tables import Lineage, require_present
 from catalog.verify.version import verify
 from corpus_assets_tests.catalog.corpus import SNAPSHOTS, build, pages
@@ -19,10 +19,10 @@ def test_keys_are_named_by_their_path() -> None:
     before = {"a": {"b": 1, "c": [1, 2]}, "gone": None, "rules": [{"max": 1}, {"max": 2}]}
     after = {"a": {"b": 2, "c": [1, 2]}, "new": {}, "rules": [{"max": 1}, {"max": 3}]}
     assert changed_keys(before, after) == [
-        {"key": "a.b", "before": 1, "after": 2},
-        {"key": "gone", "before": None, "after": None},
-        {"key": "new", "before": None, "after": {}},
-        {"key": "rules[1].max", "before": 2, "after": 3},
+        ChangedKey("a.b", 1, 2),
+        ChangedKey("gone", None, None),
+        ChangedKey("new", None, {}),
+        ChangedKey("rules[1].max", 2, 3),
     ]
     assert changed_keys(after, after) == []
 
@@ -30,12 +30,12 @@ def test_keys_are_named_by_their_path() -> None:
 def test_things_with_names_are_told_apart_by_them() -> None:
     long, short = {"name": "long", "max": 9}, {"name": "short", "min": 2}
     assert changed_keys({"rules": [long, short]}, {"rules": [long, short | {"min": 3}]}) == [
-        {"key": "rules.short.min", "before": 2, "after": 3}
+        ChangedKey("rules.short.min", 2, 3)
     ]
     assert changed_keys({"rules": [long, short]}, {"rules": [short, long]}) == [
-        {"key": "rules.*", "before": ["long", "short"], "after": ["short", "long"]}
+        ChangedKey("rules.*", ["long", "short"], ["short", "long"])
     ]
-    assert changed_keys({"rules": [long, long]}, {"rules": [long, short]})[0]["key"] == "rules.*"
+    assert changed_keys({"rules": [long, long]}, {"rules": [long, short]})[0].key == "rules.*"
 
 
 def test_a_dropped_document_a_new_one_and_a_new_setting_are_told(tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ def test_a_dropped_document_a_new_one_and_a_new_setting_are_told(tmp_path: Path)
         tokenizer=corpus.tokenizer,
     )
     answer = diff_versions(corpus.registry, corpus.store, "v1", "v2")
-    assert answer.recipe == [{"key": "selection.n_words.min", "before": 3, "after": 1}]
-    assert answer.lock == [{"key": "cutoffs.code", "before": None, "after": 0.1}]
+    assert answer.recipe == [ChangedKey("selection.n_words.min", 3, 1)]
+    assert answer.lock == [ChangedKey("cutoffs.code", None, 0.1)]
     documents = answer.documents
     assert documents.removed_reasons == {"contamination: benchmark_text": 1, "not ingested": 1}
     assert set(documents.removed_examples) == {removed.doc_id.hex(), vanished.doc_id.hex()}

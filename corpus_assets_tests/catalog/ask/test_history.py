@@ -140,7 +140,7 @@ def test_a_whole_text_is_found_exactly_even_when_it_was_dropped(
         found = find_text(lineage, text, 10)
         assert found.match == "exact"
         assert [match.doc_id for match in found.matches] == [dropped.doc_id.hex()]
-        assert "too_few_words" in found.matches[0].fate
+        assert "too_few_words" in found.matches[0].outcome
 
 
 def test_a_passage_is_searched_in_the_final_texts_and_that_is_said(

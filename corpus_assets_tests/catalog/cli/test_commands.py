@@ -43,6 +43,9 @@ def test_upgrade_creates_the_catalog_and_then_says_it_is_up_to_date(tmp_path: Pa
     assert f"up to date (schema {schema.newest()})" in again.stdout
     empty = CliRunner().invoke(main, ["versions"], env={"CORPUS_HOME": home})
     assert empty.stdout == "No version is published yet.\n"
+    status = CliRunner().invoke(main, ["status", "--home", home]).stdout
+    assert status.startswith(f"home   {home}\nstore  ")
+    assert status.endswith("\n\nThe home is empty; `corpus build demo` fills it.\n")
 
 
 def test_addresses_come_from_the_environment_too(corpus: Corpus) -> None:
@@ -53,6 +56,14 @@ def test_addresses_come_from_the_environment_too(corpus: Corpus) -> None:
     }
     result = CliRunner().invoke(main, ["resolve", "v1"], env=environment)
     assert result.exit_code == 0, result.output
+
+
+def test_the_status_of_a_home_has_its_versions_and_bytes_by_stage(corpus: Corpus) -> None:
+    body = run_json(corpus, "status")
+    assert [version["name"] for version in body["versions"]] == ["v1"]
+    artifacts = corpus.registry.artifacts()
+    assert sum(stage["tasks"] for stage in body["stages"].values()) == len(artifacts)
+    assert "\nv1       released" in run(corpus, "status").stdout
 
 
 def test_versions_are_listed(corpus: Corpus) -> None:
@@ -349,7 +360,7 @@ def test_the_catalog_imports_neither_dagster_nor_the_pipeline() -> None:
 
 
 def test_the_command_line_alone_loads_no_numeric_library() -> None:
-    heavy = "{'numpy', 'pyarrow', 'duckdb', 'alembic', 'pydantic', 'cryptography', 'rich'}"
+    heavy = "{'numpy', 'pyarrow', 'duckdb', 'alembic', 'sqlalchemy', 'pydantic', 'cryptography', 'rich'}"
     code = f"import sys, catalog.cli.commands; print(sorted(set(sys.modules) & {heavy}))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"

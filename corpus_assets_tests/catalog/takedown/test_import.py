@@ -2,7 +2,7 @@
 
 import json
 import tracemalloc
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,7 @@ def test_lines_find_the_same_documents_as_single_requests(
             near_duplicates=row.near_duplicates, dry_run=True,
         )  # fmt: skip
         assert row.documents == single.documents
-        assert row.found["listed"] == single.documents_listed
+        assert row.found["listed"] == [asdict(one) for one in single.documents_listed]
         assert row.standing == single.standing
         held = own_corpus.registry.takedown_suppressions(row.id)
         assert {(s.kind, s.value) for s in held} == {tuple(o) for o in single.suppressions}

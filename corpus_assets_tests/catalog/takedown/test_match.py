@@ -137,7 +137,7 @@ def test_a_prefix_covers_what_begins_so_in_any_spelling(tmp_path: Path) -> None:
     for prefix in ("http://a.example/o%27b", "http://a.example/o'b/"):
         target = url_prefix_target(prefix)
         said = request_takedown(corpus.registry, corpus.store, target, "why", dry_run=True)
-        listed = {one["doc_id"] for one in said.documents_listed}
+        listed = {one.doc_id for one in said.documents_listed}
         assert listed == {doc.doc_id.hex() for doc in (*docs[:2], child)}
         orders = Suppressions.from_rows(target.orders)
         keys = pa.array([url_key(url) for url in urls], pa.string())

@@ -60,7 +60,7 @@ def ask(corpus: Corpus, name: str, **options: Any) -> Requested:
 
 def names(corpus: Corpus, answer: Requested) -> set[str]:
     by_id = {doc.doc_id.hex(): doc.url.split("/")[2].split(".")[0] for doc in corpus.docs}
-    return {by_id[row["doc_id"]] for row in answer.documents_listed}
+    return {by_id[row.doc_id] for row in answer.documents_listed}
 
 
 def test_catalog_and_ingest_agree_on_what_a_sketch_is() -> None:

@@ -46,7 +46,7 @@ def dry(corpus: Corpus, target: Target, **options: Any) -> Requested:
 
 
 def listed(answer: Requested, role: str = "matched") -> set[str]:
-    return {d["doc_id"] for d in answer.documents_listed if d["role"] == role}
+    return {d.doc_id for d in answer.documents_listed if d.role == role}
 
 
 def ids(docs: list[Doc]) -> set[str]:

@@ -1,12 +1,12 @@
 """What a home holds: versions, snapshots, and bytes by stage."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from catalog.answers import JSON_ONLY, Count, Shown
 from catalog.db import Registry
-from corpus_assets.core.home import Home
-from corpus_assets.core.store import open_store
+from catalog.formats.store import FileStore
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,15 @@ class Status:
         return "The home is empty; `corpus build demo` fills it." if is_empty else None
 
 
-def home_status(home: Home) -> Status:
+def home_status(home: Path, registry: Registry, store: FileStore) -> Status:
     """Read the catalog of a home; no file of the store is looked at."""
-    registry = Registry(home.catalog_url, home.catalog_busy_s, home.root)
-    registry.upgrade()
     stages: dict[str, StoredStage] = {}
     for artifact in registry.artifacts():
         known = stages.get(artifact.stage, StoredStage(0, 0))
         stages[artifact.stage] = StoredStage(known.tasks + 1, known.bytes + artifact.bytes)
     return Status(
-        str(home.root),
-        open_store(home.store_url).url,
+        str(home.resolve()),
+        store.url,
         [
             VersionState(row.name, row.status, row.state, row.documents, row.tokens)
             for row in registry.versions()
