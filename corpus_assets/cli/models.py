@@ -8,15 +8,16 @@ import click
 
 from catalog.answers import JSON_ONLY, Named
 from catalog.cli import answers
+from catalog.figures import size
 from corpus_assets.cli.options import HOME_OPTION
-from corpus_assets.core.errors import ModelError
+from corpus_assets.core.errors import CorpusError, ModelError
 from corpus_assets.core.home import Home
 
 if TYPE_CHECKING:
+    from corpus_assets.install import ModelPins
     from corpus_assets.models import InstalledModel
 
 LANGUAGE_IDENTIFIER = "lid.176"
-MAX_BYTES = 64 << 30
 LOCAL_OPTION = click.option(
     "--allow-local", is_flag=True, help="Allow http:// and servers on the local network."
 )
@@ -44,48 +45,151 @@ def models() -> None:
     """
 
 
+@dataclass(frozen=True)
+class FetchedModels:
+    """Models that are installed now, and why others are not."""
+
+    models: list[Installed]
+    failed: dict[str, str]
+    pinned: list[str]
+    pins: str
+
+    def __str__(self) -> str:
+        lines = [str(model) for model in self.models]
+        if self.pinned:
+            lines.append(
+                f"No publisher states the SHA-256 of {', '.join(self.pinned)}. What was fetched is "
+                f"pinned in {self.pins}: keep it with the recipe; other machines must get the same."
+            )
+        return "\n".join(lines)
+
+    @property
+    def notes(self) -> list[str]:
+        return [f"{name}: {why}" for name, why in self.failed.items()]
+
+    @property
+    def ok(self) -> bool:
+        return not self.failed
+
+
+@dataclass(frozen=True)
+class PackedModels:
+    """A bundle that was written."""
+
+    file: str
+    bytes: int
+    models: list[str]
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.models)} written to {self.file} ({size(self.bytes)})"
+
+
 @models.command()
-@click.argument("name", default=LANGUAGE_IDENTIFIER)
-@click.option("--sha256", metavar="DIGEST", help="Expected digest, if none is known.")
+@click.argument("names", nargs=-1)
+@click.option("--recipe", help="Fetch everything that this recipe names.")
+@click.option("--bundle", type=click.Path(path_type=Path), help="Take them from this file.")
+@click.option("--sha256", metavar="DIGEST", help="Expected digest of a single model.")
 @LOCAL_OPTION
 @HOME_OPTION
 @answers
-def fetch(name: str, sha256: str | None, allow_local: bool, home: str | None) -> Installed:
-    """Download a known public model.
+def fetch(
+    names: tuple[str, ...],
+    recipe: str | None,
+    bundle: Path | None,
+    sha256: str | None,
+    allow_local: bool,
+    home: str | None,
+) -> FetchedModels:
+    """Download public models and lists.
 
-    NAME defaults to the language identifier lid.176; `corpus models list` lists the others. If no
-    digest is known for a model, look it up where the model is published and pass --sha256.
+    They come from where their authors publish them, or from a bundle (`corpus models pack`).
+
+    NAMES default to the language identifier lid.176; `corpus models list` lists the others. A
+    transfer that broke is continued by the same command. Where no publisher states a digest, the
+    first fetch pins it in `models.json` beside the recipe's lock, and other machines must get the
+    same bytes.
     """
-    from corpus_assets.models import (
-        default_folder,
-        fetch_lid176,
-        how_to_get,
-        installed_models,
-        public_models,
+    place = Home.resolve(home)
+    asked, pins = _asked(names, recipe, place)
+    if sha256 is not None and (len(asked) != 1 or bundle is not None):
+        raise ModelError("--sha256 is the digest of a single model that is downloaded; name one")
+    if bundle is not None:
+        return _unpack(bundle, asked or None, pins, place)
+    return _fetch_all(asked or [LANGUAGE_IDENTIFIER], pins, sha256, allow_local, place)
+
+
+@models.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("names", nargs=-1)
+@click.option("--recipe", help="Pack everything that this recipe names.")
+@HOME_OPTION
+@answers
+def pack(file: Path, names: tuple[str, ...], recipe: str | None, home: str | None) -> PackedModels:
+    """Write a bundle for machines without a network.
+
+    FILE gets the installed models and lists of a recipe, or those of NAMES. There `corpus models
+    fetch --bundle FILE` installs them and compares their digests as if it had downloaded them.
+    """
+    from corpus_assets.install import pack_models
+
+    place = Home.resolve(home)
+    asked, _ = _asked(names, recipe, place)
+    if not asked:
+        raise ModelError("give names or --recipe")
+    packed = pack_models(asked, file, place)
+    return PackedModels(str(file), file.stat().st_size, [each.name for each in packed])
+
+
+def _asked(names: tuple[str, ...], recipe: str | None, home: Home) -> tuple[list[str], "ModelPins"]:
+    """Return the models that are named, or those of a recipe, and where digests are pinned."""
+    from corpus_assets.install import ModelPins
+    from corpus_assets.recipe import find_recipe, load_recipe
+    from corpus_assets.versions import lock_folder
+
+    if recipe is None:
+        return list(names), ModelPins(home.root / "locks")
+    if names:
+        raise ModelError("give either names or --recipe")
+    path = find_recipe(recipe)
+    named = load_recipe(path).named_models()
+    return list(dict.fromkeys(name for _, name in named)), ModelPins(lock_folder(path, home))
+
+
+def _fetch_all(
+    names: list[str], pins: "ModelPins", sha256: str | None, allow_local: bool, home: Home
+) -> FetchedModels:
+    """Fetch one after the other. One that fails stops no other, and is an error where it is alone."""
+    from corpus_assets.install import fetch_model
+
+    answer = FetchedModels([], {}, [], str(pins.path))
+    for name in names:
+        try:
+            found = fetch_model(name, home, pins, sha256, allow_local, _tell)
+        except CorpusError as error:
+            if len(names) == 1:
+                raise
+            answer.failed[name] = str(error)
+            continue
+        answer.models.append(_installed(found.model, found.is_new))
+        if found.is_pinned:
+            answer.pinned.append(name)
+    return answer
+
+
+def _unpack(bundle: Path, names: list[str] | None, pins: "ModelPins", home: Home) -> FetchedModels:
+    from corpus_assets.install import unpack_models
+
+    found = unpack_models(bundle, home, pins, names)
+    return FetchedModels(
+        [_installed(each.model, each.is_new) for each in found],
+        {},
+        [each.model.name for each in found if each.is_pinned],
+        str(pins.path),
     )
 
-    if name == LANGUAGE_IDENTIFIER:
-        place = Home.resolve(home)
-        before = {model.path for model in installed_models(place)}
-        path = fetch_lid176(default_folder(place))
-        (model,) = (one for one in installed_models(place) if one.path == path)
-        return _installed(model, path not in before)
-    known = public_models().get(name)
-    if known is None or known.kind == "folder":
-        what = f"no public model is known as {name}" if known is None else f"{name} is a folder"
-        raise ModelError(f"{what}: {how_to_get(name)}")
-    if known.sha256 and sha256 not in (None, known.sha256):
-        raise ModelError(
-            f"{name} has SHA-256 {known.sha256}, not {sha256}: leave --sha256 out, or give another "
-            "model another name with `corpus models add`"
-        )
-    digest = sha256 or known.sha256
-    if not digest:
-        raise ModelError(
-            f"no digest of {name} could be verified at a source: read it where the model is "
-            f"published ({known.url}), then run `corpus models fetch {name} --sha256 DIGEST`"
-        )
-    return _add_url(name, known.url, digest, allow_local, Home.resolve(home))
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
 
 
 @models.command()
@@ -114,7 +218,9 @@ def add(
     if url is not None and path is None:
         if sha256 is None:
             raise ModelError("a model by --url needs its --sha256: read it where it is published")
-        return _add_url(name, url, sha256, allow_local, Home.resolve(home))
+        from corpus_assets.install import fetch_url
+
+        return _installed(*fetch_url(name, url, sha256, Home.resolve(home), allow_local))
     if path is None or url is not None:
         raise ModelError("give either --path FILE_OR_FOLDER or --url URL --sha256 DIGEST")
     if not (path.is_file() or path.is_dir()):
@@ -136,7 +242,9 @@ class KnownModel:
     about: str
     kind: Annotated[str | None, JSON_ONLY] = None
     url: Annotated[str | None, JSON_ONLY] = None
+    files: Annotated[str | None, JSON_ONLY] = None
     licence: str | None = None
+    bytes: Annotated[int | None, JSON_ONLY] = None
     sha256: Annotated[str | None, JSON_ONLY] = None
     source: Annotated[str | None, JSON_ONLY] = None
     path: Annotated[str | None, JSON_ONLY] = None
@@ -158,16 +266,6 @@ def list_models(home: str | None) -> Named[KnownModel]:
         one = known.get(model.name) or KnownModel(model.name, f"from {model.origin}")
         known[model.name] = replace(one, path=str(model.path), sha256=model.sha256)
     return Named(dict(sorted(known.items())), "model", ("installed", "licence", "about"))
-
-
-def _add_url(name: str, url: str, sha256: str, allow_local: bool, home: Home) -> Installed:
-    from corpus_assets.ingest import download, shown_url
-    from corpus_assets.models import add_model
-
-    def fill(target: Path) -> None:
-        download(url, target, MAX_BYTES, allow_local)
-
-    return _installed(*add_model(name, sha256, fill, shown_url(url), home))
 
 
 def _installed(model: "InstalledModel", is_new: bool) -> Installed:

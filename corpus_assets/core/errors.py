@@ -4,6 +4,7 @@
     +-- RecipeError             a recipe or lock says something that makes no sense
     +-- SourceError             a source file is missing, unreadable or not what it claims
     |   +-- AbsentSource        there is no such file, here or on its server
+    |   +-- ChangedSource       its server has another file there than before
     +-- StoreError              the store cannot be read or written
     |   +-- StoreAway           the store's server does not answer, or refuses for now
     |   +-- CorruptArtifact     bytes in the store do not match their recorded hash
@@ -35,6 +36,10 @@ class SourceError(CorpusError):
 
 class AbsentSource(SourceError):
     """There is no such source file."""
+
+
+class ChangedSource(SourceError):
+    """A source file is another than the one that was seen before."""
 
 
 class StoreError(CorpusError):

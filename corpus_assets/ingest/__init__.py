@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from corpus_assets.ingest.documents import SUPPRESSED
     from corpus_assets.ingest.entry import SourceEntry
     from corpus_assets.ingest.extractors import make_engine
-    from corpus_assets.ingest.fetch import download, shown_url
+    from corpus_assets.ingest.fetch import Fetcher, Stat, fetcher_for, is_remote, shown_url
     from corpus_assets.ingest.gates import Categories
     from corpus_assets.ingest.list_stages import (
         CATEGORY_INDEX,
@@ -61,21 +61,24 @@ __all__ = [
     "Categories",
     "CrawlPlace",
     "CrawlSettings",
+    "Fetcher",
     "IngestSettings",
     "Locations",
     "OpenPlace",
     "SnapshotFiles",
     "SourceEntry",
+    "Stat",
     "Suppressions",
     "category_files",
     "choose_files",
     "covered_keys",
     "covered_records",
-    "download",
     "extraction_model",
+    "fetcher_for",
     "forget_snapshot_files",
     "is_as_pinned",
     "is_demo",
+    "is_remote",
     "list_snapshot_files",
     "load_snapshot_files",
     "make_engine",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from corpus_assets.models.fasttext_train import dump_model, train_rows
     from corpus_assets.models.files import (
         InstalledModel,
+        PublicModel,
         add_model,
         copy_model,
         default_folder,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         model_at,
         model_digest,
         public_models,
+        put_lid176,
     )
     from corpus_assets.models.languages import by_language, likely_languages
     from corpus_assets.models.ngram_counts import Trie, count_ngrams, least_count, spelling_of
@@ -65,6 +67,7 @@ __all__ = [
     "InstalledModel",
     "LibraryModel",
     "NgramModel",
+    "PublicModel",
     "Trie",
     "add_model",
     "by_language",
@@ -94,6 +97,7 @@ __all__ = [
     "perplexities",
     "perplexity_of",
     "public_models",
+    "put_lid176",
     "spelling_of",
     "split_units",
     "train_rows",

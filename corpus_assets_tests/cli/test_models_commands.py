@@ -13,6 +13,7 @@ from corpus_assets.models import files as models
 from corpus_assets_tests.cli.test_commands import Captured, said
 from corpus_assets_tests.crawl_server import CrawlServer
 
+ROOT = Path(__file__).resolve().parents[2]
 CONTENT = bytes(range(256)) * 400
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
@@ -127,7 +128,7 @@ def test_addresses_that_are_not_public_are_not_asked(
 def test_a_file_that_is_too_large_is_not_fetched(
     folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corpus_assets.cli.models.MAX_BYTES", 1000)
+    monkeypatch.setattr("corpus_assets.install.fetch.MAX_BYTES", 1000)
     with CrawlServer({"model.bin": CONTENT}) as server:
         url = f"{server.base}model.bin"
         command = ("models", "add", "mine", "--url", url, "--sha256", SHA256, "--allow-local")
@@ -136,32 +137,50 @@ def test_a_file_that_is_too_large_is_not_fetched(
     assert left(folder) == []
 
 
-def test_fetching_by_name_needs_a_digest_where_none_could_be_verified(
+def test_fetching_by_name_refuses_other_digests_and_unknown_names(
     folder: Path, capsys: Captured
 ) -> None:
-    error = said(capsys, "models", "fetch", "dclm-fasttext", code=1)
-    assert "no digest of dclm-fasttext could be verified" in error
-    assert "corpus models fetch dclm-fasttext --sha256 DIGEST" in error
     assert "has SHA-256 a818" in said(
         capsys, "models", "fetch", "glotlid", "--sha256", "0" * 64, code=1
     )
-    assert "is a folder: download" in said(
-        capsys, "models", "fetch", "fineweb-edu-classifier", code=1
-    )
     assert "no public model is known as nobody" in said(capsys, "models", "fetch", "nobody", code=1)
+    both = ("models", "fetch", "glotlid", "--recipe", "dclm")
+    assert "either names or --recipe" in said(capsys, *both, code=1)
+    two = ("models", "fetch", "glotlid", "openlid-v2", "--sha256", SHA256)
+    assert "digest of a single model" in said(capsys, *two, code=1)
 
 
-def test_fetching_by_name_takes_the_address_of_the_table(
-    folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+def test_all_that_a_recipe_names_is_fetched_and_pinned_beside_it(
+    folder: Path, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with CrawlServer({"dclm.bin": CONTENT}) as server:
-        known = models.PublicModel(
-            "dclm-fasttext", "file", "a classifier", f"{server.base}dclm.bin", "", "", "here"
-        )
-        monkeypatch.setitem(models.public_models(), "dclm-fasttext", known)
-        command = ("models", "fetch", "dclm-fasttext", "--sha256", SHA256, "--allow-local")
-        assert "dclm-fasttext added" in said(capsys, *command)
-    assert models.model_at("dclm-fasttext").path.read_bytes() == CONTENT
+    text = (ROOT / "recipes" / "ccnet.yaml").read_text().replace("name: ccnet", "name: mine")
+    (tmp_path / "mine.yaml").write_text(text)
+    (folder / "lid.176.ftz").parent.mkdir()
+    (folder / "lid.176.ftz").write_bytes(b"lid")
+    monkeypatch.setattr("corpus_assets.install.fetch.fetch_lid176", lambda folder: None)
+    names = [f"{at}.{kind}" for at in ("en", "de", "fr", "es") for kind in ("arpa.bin", "sp.model")]
+    served = {f"cc_net/lm/{name}": name.encode() for name in names}
+    with CrawlServer({name: data for name, data in served.items() if "es" not in name}) as server:
+        monkeypatch.setenv("CORPUS_MIRRORS", f"https://dl.fbaipublicfiles.com/={server.base}")
+        command = ("models", "fetch", "--recipe", str(tmp_path / "mine.yaml"))
+        error = said(capsys, *command, code=1)
+        assert "ccnet-es: " in error
+        assert "does not exist" in error
+        assert "ccnet-es-pieces: " in error
+        server.files |= served
+        asked = server.requests()
+        text = said(capsys, *command)
+    assert "ccnet-es-pieces added" in text
+    assert "ccnet-en is already installed" in text
+    assert "No publisher states the SHA-256 of ccnet-es, ccnet-es-pieces." in text
+    assert server.requests("en.") == 4
+    assert server.requests() - asked == 4
+    pins = json.loads((tmp_path / "mine.lock" / "models.json").read_text())["models"]
+    assert sorted(pins) == sorted(
+        f"ccnet-{at}{more}" for at in ("en", "de", "fr", "es") for more in ("", "-pieces")
+    )
+    found = {name: models.model_at(name).path.read_bytes() for name in pins}
+    assert found["ccnet-en-pieces"] == b"en.sp.model"
 
 
 def test_the_list_has_what_is_known_and_what_is_here(

@@ -33,8 +33,7 @@ def test_a_missing_model_says_how_to_get_it(folder: Path) -> None:
     [
         ("lid.177", "run `corpus models add lid.177 --path FILE_OR_FOLDER`"),
         ("glotlid", "run `corpus models fetch glotlid`"),
-        ("dclm-fasttext", "run `corpus models fetch dclm-fasttext --sha256 DIGEST`"),
-        ("fineweb-edu-classifier", "then run `corpus models add fineweb-edu-classifier --path"),
+        ("fineweb-edu-classifier", "run `corpus models fetch fineweb-edu-classifier`"),
         ("../lid", "run `corpus models add"),
     ],
 )
@@ -174,8 +173,10 @@ def test_a_folder_that_cannot_be_written_is_a_model_error(
 def test_the_table_of_public_models_is_sound() -> None:
     for name, model in models.public_models().items():
         assert models.NAME.fullmatch(name)
-        assert model.kind in ("file", "folder")
-        assert model.url.startswith("https://")
+        assert model.kind in ("file", "folder", "archive")
+        assert model.url.startswith(("https://", "hf://"))
+        assert model.kind == "file" or not model.bytes
+        assert model.bytes is None or model.bytes > 0
         assert model.about
         assert model.source
         assert re.fullmatch("(|[0-9a-f]{64})", model.sha256)

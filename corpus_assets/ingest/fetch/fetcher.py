@@ -14,11 +14,11 @@ says it is overloaded, all processes of this machine that share the home hold of
 import random
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Self, TypeVar, cast
 
-from corpus_assets.core.errors import AbsentSource, SourceError
+from corpus_assets.core.errors import AbsentSource, ChangedSource, SourceError
 from corpus_assets.ingest.fetch.http import HttpTransport
 from corpus_assets.ingest.fetch.pace import Pace
 from corpus_assets.ingest.fetch.s3 import S3Transport
@@ -46,7 +46,7 @@ class Fetcher:
 
     `folder` in the home is where all processes agree on their pace; `base` is the recipe's own
     address, which says how far redirects may go. `is_public`: no server of the local network is
-    asked, that of `base` included.
+    asked, that of `base` included. `tokens` are sent to the hosts that they are for, and to no others.
     """
 
     def __init__(
@@ -58,8 +58,10 @@ class Fetcher:
         sleep: Callable[[float], None] = time.sleep,
         draw: Callable[[], float] | None = None,
         is_public: bool = False,
+        tokens: Mapping[str, str] | None = None,
     ) -> None:
         self.settings = settings
+        self._tokens = dict(tokens or {})
         self._is_public = is_public
         self.folder = folder
         self.ignores_ranges = False  # met once: files are then fetched in one piece
@@ -105,6 +107,12 @@ class Fetcher:
                 "have; check the address"
             )
         return self.range(url, stat, 0, stat.size)
+
+    def answer(self, url: str, max_bytes: int) -> bytes:
+        """Return what a server answers to a question, whose length it need not say before."""
+        return self._patiently(
+            url, lambda transport: transport.answer(url, max_bytes, self._limits)
+        )
 
     def range(self, url: str, stat: Stat, start: int, end: int) -> bytes:
         """Bytes [start, end) of the object that `stat` describes."""
@@ -197,7 +205,7 @@ class Fetcher:
             else:
                 base = self._base if self._base.startswith("http") else url
                 self._transports[kind] = HttpTransport(
-                    base, self._one_more, self.settings.allow_http, self._is_public
+                    base, self._one_more, self.settings.allow_http, self._is_public, self._tokens
                 )
         return self._transports[kind]
 
@@ -231,7 +239,7 @@ class _Patience:
 
 def _final(url: str, error: Exception) -> SourceError:
     if isinstance(error, Changed):
-        return SourceError(
+        return ChangedSource(
             f"{shown_url(url)}: has changed since it was pinned ({error}); a snapshot is frozen: "
             "restore the file, or pin it as a new snapshot under another name"
         )

@@ -12,7 +12,7 @@ import ipaddress
 import re
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from threading import get_ident
@@ -48,7 +48,12 @@ class HttpTransport:
     inside the local network unless `is_public` says that it must not."""
 
     def __init__(
-        self, base: str, one_more: OneMore, allow_http: bool = False, is_public: bool = False
+        self,
+        base: str,
+        one_more: OneMore,
+        allow_http: bool = False,
+        is_public: bool = False,
+        tokens: Mapping[str, str] | None = None,
     ) -> None:
         host = urlsplit(base).hostname or host_of(base)
         self._is_plain = base.startswith("http://")
@@ -57,6 +62,7 @@ class HttpTransport:
                 f"{shown_url(base)} is not encrypted; use https://, or set {ALLOW_HTTP}=1"
             )
         self._one_more = one_more
+        self._tokens = dict(tokens or {})  # by host and port, as they stand in an address
         self._base_host = host
         self._must_be_public = is_public
         self._inside: bool | None = None
@@ -99,6 +105,13 @@ class HttpTransport:
             raise
         return answer
 
+    def answer(self, url: str, max_bytes: int, limits: Limits) -> bytes:
+        answer = self._request(url, {}, limits, max_bytes, ranged=False)
+        try:
+            return answer.rest(max_bytes)
+        finally:
+            answer.close()
+
     def listed(self, url: str) -> Iterator[tuple[str, Stat]]:
         raise Refused("folders cannot be listed over https; name a file, or use s3://")
 
@@ -136,6 +149,9 @@ class HttpTransport:
             path += f"?{parts.query}"
         path = re.sub(r"[^\x00-\x7f]+", lambda found: quote(found[0]), path)
         sent = {"User-Agent": _agent(), "Accept": "*/*", "Accept-Encoding": "identity"} | headers
+        token = self._tokens.get(parts.netloc.lower())
+        if token and (parts.scheme == "https" or _is_loopback(parts.hostname or "")):
+            sent["Authorization"] = f"Bearer {token}"
         place = f"{parts.scheme}://{parts.netloc}"
         keep = partial(self._keep, place)
         kept = self._idle.pop((get_ident(), place), None)

@@ -18,6 +18,7 @@ from corpus_assets.ingest.fetch.transport import (
 
 OVERLOADED = (403, 429, 503)  # Common Crawl says 403 to those who ask too fast
 PASSING = (408, 425, 500, 502, 504, 509)
+NEEDS_TOKEN = ("GatedRepo", "RepoNotFound")  # the second for what only some may see, too
 LINE_ERRORS = (OSError, http.client.HTTPException)
 
 
@@ -88,6 +89,23 @@ class HttpAnswer:
             if left and time.monotonic() > self._until:
                 raise Trouble("the transfer is too slow")
 
+    def rest(self, max_bytes: int) -> bytes:
+        """Return the whole body, which its headers or its end measure."""
+        found = bytearray()
+        try:
+            while piece := self._response.read1(PIECE_BYTES):
+                found += piece
+                if len(found) > max_bytes:
+                    raise Refused(f"it answers with more than {max_bytes} bytes")
+                if time.monotonic() > self._until:
+                    raise Trouble("the transfer is too slow")
+        except LINE_ERRORS as error:
+            raise Trouble(line_trouble(error)) from error
+        if self._response.length:  # what was promised and did not come
+            self._is_sound = False
+            raise Trouble("the transfer ended early")
+        return bytes(found)
+
     def close(self) -> None:
         """Keep the connection where the body was read to its end; else it cannot be used again."""
         connection, self._connection = self._connection, None
@@ -118,6 +136,10 @@ def failure(answer: HttpAnswer) -> Exception:
     status = answer.status
     if status in (404, 410):
         return Missing(f"HTTP {status}")
+    if answer.header("x-error-code") in NEEDS_TOKEN:  # as the Hugging Face hub has it
+        return Refused(
+            f"HTTP {status}: accept its conditions on its page, and set HF_TOKEN to your token"
+        )
     if status == 412:
         return Changed("the server reports a change (412)")
     if status in OVERLOADED or status in PASSING or status > 509:

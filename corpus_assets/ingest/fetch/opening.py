@@ -1,8 +1,8 @@
 """Open pinned source files wherever they lie: here, on a server, or in the cache."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -78,18 +78,16 @@ def forget_cached(reach: Reach, file: SourceFile) -> None:
     reach.cache.forget(file)
 
 
-def download(url: str, target: Path, max_bytes: int, allow_local: bool = False) -> None:
-    """Write a whole file from a public server to a new file: https only, whatever it redirects to,
-    and never from an address of the local network. `allow_local` lifts both."""
-    if not url.startswith(("https://", "http://") if allow_local else "https://"):
-        raise SourceError(f"{shown_url(url)} is not an https:// address; use one")
-    settings = FetchSettings(allow_http=allow_local)
-    with Fetcher(settings, None, url, is_public=not allow_local) as fetcher:
-        stat = fetcher.stat(url)
-        if stat.size > max_bytes:
-            raise SourceError(
-                f"{shown_url(url)}: has {stat.size} bytes, more than the {max_bytes} such a file may "
-                "have; check the address"
-            )
-        with open(target, "xb") as handle:
-            fetcher.pull(url, stat, 0, stat.size, handle.write)
+def fetcher_for(
+    home: Path,
+    url: str,
+    is_public: bool,
+    allow_http: bool = False,
+    tokens: Mapping[str, str] | None = None,
+) -> Fetcher:
+    """Return what fetches from an address, at the pace of the home and as the environment says.
+    `is_public`: never from an address of the local network."""
+    settings = FetchSettings.of_environment()
+    if allow_http:
+        settings = replace(settings, allow_http=True)
+    return Fetcher(settings, home / FOLDER, url, is_public=is_public, tokens=tokens)

@@ -61,6 +61,9 @@ class S3Transport:
                 raise Trouble("the server sent another range than requested")
         return S3Answer(start, lambda: found.stream(min_chunk_size=PIECE_BYTES))
 
+    def answer(self, url: str, max_bytes: int, limits: Limits) -> bytes:
+        raise Refused("S3 answers no questions; use an https:// address")
+
     def listed(self, url: str) -> Iterator[tuple[str, Stat]]:
         """Objects below a prefix, a thousand a request, and a turn for each request."""
         client, key = self._at(url, Limits())

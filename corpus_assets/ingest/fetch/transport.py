@@ -93,6 +93,10 @@ class Transport(Protocol):
         """Bytes [start, end) of the object that `stat` describes."""
         ...
 
+    def answer(self, url: str, max_bytes: int, limits: Limits) -> bytes:
+        """Return a whole answer of unknown length; `Refused` where it is longer than that."""
+        ...
+
     def listed(self, url: str) -> Iterator[tuple[str, Stat]]:
         """Objects below a prefix as (name relative to it, stat), where the protocol can list."""
         ...
