@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.formats.line_kinds import LINE_KIND
-from corpus_assets.text.batch import TextBatch
+from corpus_assets.text.batch import Spans, TextBatch
 from corpus_assets.text.characters import char_tables
 from corpus_assets.text.line_forms import CODE, ITEM, PROSE, ROW, line_forms
 from corpus_assets.text.pieces import copy_pieces, pieces_in_chars
 from corpus_assets.text.running_words import running_words
-from corpus_assets.text.split import CHARS, START, Bytes, Ints
+from corpus_assets.text.split import CHARS, END, START, Bytes, Ints
 from corpus_assets.text.unicode import class_table
 
 KINDS_OF_TEXT = "line_kinds"
@@ -42,6 +42,11 @@ IS_PROTECTED = _by_kind("list_item", "code", "table_row", "formula")
 
 IS_PROSE = _by_kind("unknown", "other", "paragraph", "post")
 """By kind: whether a line is running text that is no quotation: those repeat what stands elsewhere."""
+
+IS_SYMBOLS = _by_kind("code", "formula")
+"""By kind: whether a line is written in symbols."""
+
+_BULLETS = np.frombuffer(b"-*+", np.uint8)
 
 _OF_FORM = np.full(256, OTHER, dtype=np.uint8)
 _OF_FORM[[PROSE, ITEM, CODE, ROW]] = [
@@ -109,6 +114,28 @@ def _prose_of(batch: TextBatch) -> TextBatch:
     pieces = np.stack([raw.spans[keeps, START], ends[keeps]], axis=1)
     rows = np.concatenate(([0], np.cumsum(raw.sum_by_document(keeps))))
     return TextBatch.from_bytes(*copy_pieces(batch.data, pieces, rows))
+
+
+def are_of_language(batch: TextBatch, words: Spans) -> npt.NDArray[np.bool_]:
+    """bool[w]: which words are somebody's: not in lines of code and formulas, and no mark that stands
+    between cells or before an item. Of a text that has no such word, all are."""
+    kinds, begins = kinds_of_lines(batch), batch.lines.spans[:, START]
+    starts, ends = words.spans[:, START], words.spans[:, END]
+    line = np.searchsorted(begins, starts, side="right") - 1
+    kind = kinds[line]
+    is_mark = np.zeros(len(starts), dtype=np.bool_)
+    single = np.flatnonzero(ends - starts == 1)
+    mark, of, leads = (
+        batch.data[starts[single]],
+        kind[single],
+        starts[single] == begins[line[single]],
+    )
+    is_bar = (of == LINE_KIND["table_row"]) & (mark == ord("|"))
+    is_bullet = (of == LINE_KIND["list_item"]) & leads & np.isin(mark, _BULLETS)
+    is_mark[single] = is_bar | is_bullet
+    found = ~IS_SYMBOLS[kind] & ~is_mark
+    found |= np.repeat(words.sum_by_document(found) == 0, words.counts)
+    return found
 
 
 def has_known_kinds(batch: TextBatch) -> npt.NDArray[np.bool_]:

@@ -10,6 +10,8 @@ import pytest
 
 from corpus_assets.clean.yields import (
     PARTS,
+    SITE_GROUPS,
+    SITES,
     Yields,
     part_yields,
     snapshot_yields,
@@ -37,11 +39,27 @@ def invented(seed: int, left: float, documents: int = 5_000) -> Yields:
     sizes = np.outer(1 / np.arange(1, 6), 1 / np.arange(1, 31))
     totals = draw.multinomial(documents, (sizes / sizes.sum()).ravel()).reshape(sizes.shape)
     kept = draw.binomial(totals, left)
-    return {
-        (kind, language): Counter({KEPT: int(kept[t, s]), EVERYWHERE: int(totals[t, s] - kept[t, s])})
-        for t, kind in enumerate(TYPES)
-        for s, language in enumerate(LANGUAGES)
-    }  # fmt: skip
+    out: Yields = {}
+    for t, kind in enumerate(TYPES):
+        for s, language in enumerate(LANGUAGES):
+            lost = int(totals[t, s] - kept[t, s])
+            outcomes = [KEPT] * int(kept[t, s]) + [EVERYWHERE] * lost
+            for outcome, site in zip(outcomes, sites_of(draw, len(outcomes)), strict=True):
+                out.setdefault((kind, language, site), Counter())[outcome] += 1
+    return out
+
+
+def sites_of(draw: np.random.Generator, documents: int) -> list[int]:
+    return draw.integers(SITE_GROUPS, size=documents).tolist()
+
+
+def spread_out(outcomes: dict[tuple[str | None, str | None], Counter[tuple[str, str]]]) -> Yields:
+    """Documents of as many sites as there can be."""
+    out: Yields = {}
+    for group, own in outcomes.items():
+        for number, outcome in enumerate(sorted(own.elements(), key=hash)):
+            out.setdefault((*group, 37 * number % SITE_GROUPS), Counter())[outcome] += 1
+    return out
 
 
 @pytest.mark.parametrize("left", [0.05, 0.3, 0.6, 0.9])
@@ -53,7 +71,7 @@ def test_where_nothing_loses_more_there_is_hardly_ever_a_warning(left: float) ->
 @pytest.mark.parametrize("seed", range(10))
 def test_a_planted_loss_is_named_with_the_rule_that_makes_the_difference(seed: int) -> None:
     yields = invented(seed, 0.5)
-    for (kind, _), outcomes in yields.items():
+    for (kind, *_), outcomes in yields.items():
         if kind == "listing":
             moved = round(outcomes[KEPT] * 0.6)
             outcomes.update({KEPT: -moved, PLANTED: moved})
@@ -75,12 +93,12 @@ def summed(yields: Yields, kind: str) -> Counter[tuple[str, str]]:
 
 
 def test_a_language_is_judged_as_a_type_is_and_the_worst_comes_first() -> None:
-    yields: Yields = {
+    outcomes = {
         ("article", "en"): Counter({KEPT: 90, EVERYWHERE: 10}),
         ("article", "fr"): Counter({KEPT: 30, EVERYWHERE: 70}),
         ("forum", "fr"): Counter({KEPT: 5, EVERYWHERE: 95}),
     }
-    named = [(one.kind, one.name) for one in yield_losses(yields)]
+    named = [(one.kind, one.name) for one in yield_losses(spread_out(outcomes))]
     assert named == [("page type", "forum"), ("language", "fr")]
 
 
@@ -88,11 +106,41 @@ def test_copies_small_groups_and_documents_without_a_type_are_no_losses() -> Non
     good = Counter({KEPT: 90, EVERYWHERE: 10})
     copies = Counter({KEPT: 10, ("clusters", "repeated_text"): 80, EVERYWHERE: 10})
     few = Counter({EVERYWHERE: 19})
-    yields: Yields = {("article", "en"): good, ("forum", "en"): copies, ("product", "lo"): few}
-    assert yield_losses_message(yields | {(None, None): Counter({EVERYWHERE: 90})})[0]
-    assert not yield_losses_message(yields | {("product", "lo"): Counter({EVERYWHERE: 30})})[0]
-    assert yield_losses_message({("forum", "fr"): Counter({EVERYWHERE: 100})})[0], "nothing beside"
+    outcomes = {("article", "en"): good, ("forum", "en"): copies, ("product", "lo"): few}
+
+    def passes(more: dict[tuple[str | None, str | None], Counter[tuple[str, str]]]) -> bool:
+        return yield_losses_message(spread_out(outcomes | more))[0]
+
+    assert passes({(None, None): Counter({EVERYWHERE: 90})})
+    assert not passes({("product", "lo"): Counter({EVERYWHERE: 30})})
+    alone = {("forum", "fr"): Counter({EVERYWHERE: 100})}
+    assert yield_losses_message(spread_out(alone))[0], "nothing beside"
     assert yield_losses_message({})[0]
+
+
+def test_one_large_site_decides_about_no_page_type() -> None:
+    yields = spread_out({("article", "en"): Counter({KEPT: 900, EVERYWHERE: 100})})
+    yields |= {("forum", "en", site): Counter({KEPT: 9, EVERYWHERE: 1}) for site in range(20)}
+    one_site: Yields = {("forum", "en", 30): Counter({EVERYWHERE: 400})}
+    assert yield_losses_message(yields | one_site)[0]
+    every_site: Yields = {("forum", "en", site): Counter({EVERYWHERE: 20}) for site in range(20)}
+    assert not yield_losses_message(yields | every_site)[0]
+
+
+@pytest.mark.parametrize("left", [0.2, 0.5, 0.8])
+def test_where_sites_are_kept_or_lost_as_a_whole_there_is_hardly_ever_a_warning(
+    left: float,
+) -> None:
+    def drawn(seed: int) -> Yields:
+        draw = np.random.default_rng(seed)
+        return {
+            (kind, "en", site): Counter({KEPT if draw.random() < left else EVERYWHERE: int(n)})
+            for kind in TYPES
+            for site, n in enumerate(draw.integers(1, 60, size=SITE_GROUPS))
+        }
+
+    warned = [seed for seed in range(100) if not yield_losses_message(drawn(seed))[0]]
+    assert len(warned) <= 5, warned
 
 
 def decisions_of(rows: list[dict[str, Any]]) -> pa.Table:
@@ -109,7 +157,7 @@ def test_documents_of_a_part_are_counted_one_by_one(seed: int) -> None:
     def some(*values: Any) -> Any:
         return values[draw.integers(len(values))]
 
-    rows, types, expected = [], [], Counter[Any]()
+    rows, types, hosts, expected = [], [], [], Counter[Any]()
     for _ in range(60):
         stage = some(None, "documents", "selection", "clusters")
         failed = [rule for rule in ("language", "kind", "short") if draw.random() < 0.2]
@@ -121,22 +169,29 @@ def test_documents_of_a_part_are_counted_one_by_one(seed: int) -> None:
         rows.append(row | {"failed_rules": None if stage == "documents" else failed})
         if stage != "documents":
             types.append(some("forum", None))
+            hosts.append(some("a.example", "b.example"))
             if not {"language", "kind"} & set(failed):
                 outcome = (stage or "kept", row["reason"] or "")
-                expected[types[-1], row["language"], outcome] += 1
-    documents = pa.table({"page_type": pa.array(types, pa.string())})
+                expected[types[-1], row["language"], group_of(hosts[-1].encode()), outcome] += 1
+    documents = pa.table({"page_type": pa.array(types, pa.string()), "host": hosts})
     found = part_yields(decisions_of(rows), documents, {"language", "kind"})
     flat = Counter({(*group, o): n for group, one in found.items() for o, n in one.items()})
     assert flat == expected
     untyped = part_yields(decisions_of(rows), documents.drop_columns(["page_type"]), set())
-    assert {kind for kind, _ in untyped} == {None}
+    assert {kind for kind, *_ in untyped} == {None}
     assert sum(one.total() for one in untyped.values()) == len(types)
+    alone = part_yields(decisions_of(rows), documents.drop_columns(["host"]), set())
+    assert {site for *_, site in alone} == {group_of(bytes(16))}, "by the ids of documents"
+
+
+def group_of(name: bytes) -> int:
+    return SITES.place(name) % SITE_GROUPS
 
 
 @pytest.fixture
 def session(corpus: Corpus) -> Session:
     pages = [
-        (f"http://{name}.example.org/{i}", f"{text * 3}{i}")
+        (f"http://{name}{i % 15}.example.org/{i}", f"{text * 3}{i}")
         for name, text in (("en", ENGLISH), ("fr", FRENCH), ("de", GERMAN))
         for i in range(30)
     ]

@@ -1,6 +1,7 @@
 """Shares of lines by kind, and signals of running text alone."""
 
 import random
+import unicodedata
 
 import numpy as np
 import pyarrow as pa
@@ -108,6 +109,55 @@ def test_bounds_on_lines_can_ask_running_text_alone(kinds: list[str] | None) -> 
     published = compute_signals(whole, settings(*families), {})
     assert published["dup_line_share"][0].as_py() == np.float32(1 / 7)
     assert measured["dup_line_share"][0].as_py() == 0
+
+
+def plain_alphabetic_share(text: str, kinds: list[str]) -> np.float32:
+    """Of words outside of code and formulas, bars between cells and marks of items left out."""
+
+    def counted(line: str, kind: str) -> list[str]:
+        words = [] if kind in ("code", "formula") else line.split()
+        if kind == "table_row":
+            return [word for word in words if word != "|"]
+        is_marked = kind == "list_item" and words[:1] in (["-"], ["*"], ["+"])
+        return words[1:] if is_marked else words
+
+    lines = zip(text.split("\n"), kinds, strict=True)
+    words = [word for line, kind in lines for word in counted(line, kind)] or text.split()
+    alphabetic = sum(any(unicodedata.category(c).startswith("L") for c in word) for word in words)
+    return np.float32(alphabetic / len(words)) if words else np.float32(0)
+
+
+def test_words_with_letters_are_a_share_of_words_that_are_language() -> None:
+    draw = random.Random(6)
+    known = [kind for kind in LINE_KINDS if kind != "unknown"]
+    words = ["|", "-", "*", "+", "1/2", "cup", "x", "=", "é"]
+    texts = [
+        "\n".join(" ".join(draw.choices(words, k=draw.randint(0, 5))) for _ in range(4))
+        for _ in range(300)
+    ]
+    kinds = [draw.choices(known, k=4) for _ in texts]
+    table = documents(*zip(texts, kinds, strict=True))
+    asked = settings({"family": "gopher_quality"}, measured_lines="prose")
+    found = compute_signals(table, asked, {})["alphabetic_word_share"].to_pylist()
+    assert found == list(map(plain_alphabetic_share, texts, kinds))
+
+
+def test_quantities_and_code_do_not_make_a_recipe_or_a_manual_symbols() -> None:
+    recipe = "Stir well.\n- 2 eggs\n- 1 cup milk\nfat | 9 | g"
+    manual = "Sorts the list.\nx = [3, 1] # { }\n( x ) ; }"
+    table = documents(
+        (recipe, ["paragraph", "list_item", "list_item", "table_row"]),
+        (manual, ["paragraph", "code", "code"]),
+        ("a = 1 + 1", ["code"]),
+    )
+    family = {"family": "gopher_quality"}
+    published = compute_signals(table, settings(family), {})
+    ours = compute_signals(table, settings(family, measured_lines="prose"), {})
+    asked = [one["alphabetic_word_share"].to_pylist() for one in (published, ours)]
+    assert asked[0] == [np.float32(n) for n in (7 / 14, 5 / 15, 1 / 5)]
+    assert asked[1] == [np.float32(n) for n in (7 / 10, 1, 1 / 5)]
+    for name in ours.column_names:
+        assert name == "alphabetic_word_share" or ours[name].equals(published[name])
 
 
 def test_running_text_is_made_once_for_all_families() -> None:

@@ -102,6 +102,15 @@ def _has_letter(data: Bytes, start: int, end: int, letters: Bytes) -> bool:
 
 
 @kernel
+def have_letters(data: Bytes, words: Ints, letters: Bytes) -> npt.NDArray[np.bool_]:
+    """bool[w]: whether each word has a letter, with `letters: uint8[0x110000]`."""
+    out = np.zeros(words.shape[0], dtype=np.bool_)
+    for w in range(words.shape[0]):
+        out[w] = _has_letter(data, words[w, START], words[w, END], letters)
+    return out
+
+
+@kernel
 def gopher_counts(
     data: Bytes,
     offsets: Ints,

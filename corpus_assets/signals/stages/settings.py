@@ -67,7 +67,8 @@ class SignalSettings(Settings):
         default="all",
         exclude_if=lambda lines: lines == "all",
         description="lines that `repetition` and `fineweb` measure: `all`, as published, or `prose`: "
-        "no headings, list items, code, tables, quotations or formulas, which repeat by nature",
+        "no headings, list items, code, tables, quotations or formulas, which repeat by nature; "
+        "`gopher_quality` then takes its share of words with letters outside of code and formulas",
     )
     engine: LabelEngine = Field(
         default="kernels",
