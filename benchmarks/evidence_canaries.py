@@ -99,7 +99,7 @@ def build(options: argparse.Namespace) -> None:
         "clean_text": {"boilerplate": {"domains": []}, "min_chars": 1},
         "tokenizer": {"train": {"vocab_size": 8192}, "sample": {"max_chars": 20_000_000}},
         "shards": {"pack": {"seq_len": 1024, "packing": "best_fit"}},
-        "mixture": {"domains": {"web": 1.0}, "tiers": {"all": 1.0}, "block_samples": 64},
+        "mixture": {"block_samples": 64},
         "takedowns": {"keep_revoked": True},  # so that both can be read
     }  # fmt: skip
     path = options.home / "canaries.yaml"

@@ -38,8 +38,6 @@ tokenizer:
 shards:
   seq_len: 64
 mixture:
-  domains: {web: 1.0}
-  tiers: {all: 1.0}
   max_epochs: 50
 """
 

@@ -194,7 +194,7 @@ def write_parts(folder: Path, parts: int) -> None:
     }
     raw["selection"]["rules"] = [r for r in raw["selection"]["rules"] if r["name"] == "word_count"]
     raw["selection"].pop("cutoffs")
-    raw["mixture"]["domains"] = {"web": 1.0}
+    raw["mixture"]["shares"] = {}
     raw["tokenizer"] = {"train": {"vocab_size": 512}, "audit": {"on_failure": "warn"}}
     (folder / "many.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
 

@@ -82,7 +82,7 @@ def kept_of(name: str, files: list[Path], home: Home, workers: int) -> Kept:
     """Run a recipe on the files, up to deduplication."""
     crawls = {crawl: str(file.resolve()) for crawl, file in zip(CRAWLS, files, strict=False)}
     source = {"name": "web", "format": "warc", "domain": "web", "snapshots": crawls}
-    overrides = {"sources": [source], "mixture.domains": {"web": 1}, "use_fallbacks": ["all"]}
+    overrides = {"sources": [source], "mixture.shares": {}, "use_fallbacks": ["all"]}
     counts: Counter[str] = Counter()
     path = str(RECIPES / f"{name}.yaml")
     with open_session(path, home, workers=workers, overrides=overrides) as session:

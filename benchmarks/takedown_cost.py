@@ -217,7 +217,7 @@ def _write_recipe(out: Path, kind: str) -> Path:
     for rule in raw["selection"]["rules"]:
         if rule["name"] == "language_confidence":
             rule["min"] = 0.3
-    raw["mixture"]["domains"] = {"web": 1.0}
+    raw["mixture"]["shares"] = {}
     raw["tokenizer"] = {"train": {"vocab_size": 8192}, "sample": {"max_chars": 5_000_000}}
     raw["shards"]["tokens_per_shard"] = 1_000_000
     bounds = "unspaced-languages.csv"  # which rules of the demo name

@@ -76,7 +76,7 @@ def make_recipe(folder: Path) -> Path:
     ]
     raw["calibrate_on"] = list(SNAPSHOTS[:1])
     raw["blocklists"], raw["eval_suites"] = [], []
-    raw["mixture"]["domains"] = {"web": 1.0}
+    raw["mixture"]["shares"] = {}
     bounds = "unspaced-languages.csv"  # which rules of the demo name
     (folder / bounds).write_bytes(find_recipe("demo").with_name(bounds).read_bytes())
     path = folder / "made.yaml"

@@ -221,11 +221,11 @@ shards:
   packing: best_fit
   tokens_per_shard: 2048
 mixture:
-  domains: {web: 0.8, books: 0.2}
-  tiers: {high: 2.0, low: 1.0}
+  shares: {domain: {web: 0.8, books: 0.2}}
+  weights: {tier: {high: 2.0, low: 1.0}}
   phases:
     - {name: main, share: 0.9}
-    - {name: cooldown, share: 0.1, tiers: {high: 3.0}}
+    - {name: cooldown, share: 0.1, weights: {tier: {high: 3.0}}}
   block_samples: 16
   max_epochs: 50
 """

@@ -22,8 +22,6 @@ selection:
 tokenizer: {train: {TRAIN}}
 shards: {seq_len: 256}
 mixture:
-  domains: {web: 1.0}
-  tiers: {all: 1.0}
   block_samples: 8
 """
 HOST = "tiny.example.org"

@@ -120,7 +120,6 @@ MEANINGS = {
     "TokenizerSettings.special_tokens": "ids 0, 1, ... in this order; must include those that end a document and fill a sample",
     "ShardSettings.tokens_per_shard": "target size, assuming 4 characters per token; sets the number of shards of a group",
     "MixtureSettings.phases": "phases of the run, in order",
-    "PhaseSettings.name": "name of the phase",
 }
 
 

@@ -162,11 +162,12 @@ def _next_commands(
                 "what would removing it affect?",
             ),
         ]
-    domain = next(iter(pipeline.recipe.mixture.domains), None)
-    weight = f"domains.{domain}=0.5" if domain else "temperature=2"
+    is_free = pipeline.recipe.mixture.divided_by in (None, "domain")
+    domain = pipeline.recipe.sources[0].domain
+    change = f"change.domain.{domain}=0.5" if is_free else "max_epochs=2"
     commands.append(
         (
-            f"corpus plan {recipe} --set mixture.{weight}{at}",
+            f"corpus plan {recipe} --set mixture.{change}{at}",
             "what would another mix recompute?",
         )
     )

@@ -34,7 +34,7 @@ class CorpusResource(dg.ConfigurableResource):
     overrides: dict[str, Any] = Field(
         default={},
         description="Settings of the recipe to change, by dotted key, as `--set` does: "
-        "`{mixture.domains.web: 0.5}`.",
+        "`{mixture.change.domain.web: 0.5}`.",
     )
     lock: str = Field(
         default="",

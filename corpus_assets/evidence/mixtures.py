@@ -51,7 +51,7 @@ class Proposal:
     def recipe(self) -> str:
         """The `mixture` section of a recipe with these weights."""
         domains = {group: round(weight, 4) for group, weight in self.weights.items()}
-        return yaml.safe_dump({"mixture": {"domains": domains}}, sort_keys=False)
+        return yaml.safe_dump({"mixture": {"shares": {"domain": domains}}}, sort_keys=False)
 
 
 @dataclass(frozen=True, kw_only=True)

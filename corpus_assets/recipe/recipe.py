@@ -115,7 +115,7 @@ class Recipe(Settings):
     clean_text: CleanTextSettings = CleanTextSettings()
     tokenizer: TokenizerEntry
     shards: ShardSettings = ShardSettings()
-    mixture: MixtureSettings
+    mixture: MixtureSettings = MixtureSettings()
     panels: tuple[str, ...] = Field(
         default=(),
         description="panels for the report, `NAME.sql` and `NAME.html`",
@@ -200,39 +200,17 @@ class Recipe(Settings):
                 "tokenizer.sample: documents are drawn by language, and no signal family gives "
                 "it; add `{family: language}` to signals.families"
             )
-        absent = set(self.mixture.domains) - domains
-        if absent:
-            raise ValueError(
-                f"mixture.domains.{sorted(absent)[0]}: no source has this domain; "
-                f"known: {', '.join(sorted(domains))}"
-            )
-        unweighted = domains - set(self.mixture.domains)
-        if unweighted and self.mixture.temperature is None:
-            raise ValueError(
-                f"mixture.domains: domain {sorted(unweighted)[0]} has a source but no weight; "
-                "give it one, or leave the source out"
-            )
         trained = self.tokenizer.train
         if self.shards.dtype == "uint16" and trained and trained.max_ids > NARROW_IDS:
             raise ValueError(
                 f"shards.dtype: a vocabulary of up to {trained.max_ids} ids does not fit uint16; use "
                 "int32 or auto"
             )
-        self.mixture.check_domains(domains)
-        self.mixture.check_axis("source", [source.name for source in self.sources])
-        self.mixture.check_labels(group_values(self.shards.group_by))
         self.mixture.check_held_back(bool(self.training_benchmarks))
+        self.mixture.check(self._axes())
         scoring = [need for family in self.scoring_families() for need in family.needs()]
         check_classifiers(self.classifiers, scoring, names)
         check_models(self.perplexity, self.signals.needs())
-        for whose, tiers in self._tiers().items():
-            known = self.mixture.weights("tier")
-            unrated = [tier for tier in tiers if tier not in known]
-            if unrated:
-                raise ValueError(
-                    f"mixture.tiers: tier {unrated[0]} of {whose} has no multiplier; "
-                    f"known: {', '.join(known)}"
-                )
         self._check_conditions()
         self._check_labels()
         return self
@@ -267,6 +245,18 @@ class Recipe(Settings):
                     "signals.families (page_notes): page types are not recorded; set "
                     "documents.extraction.page_type: true"
                 )
+
+    def _axes(self) -> dict[str, tuple[str, ...]]:
+        """Return the values of each axis that divides groups."""
+        tiers = dict.fromkeys(tier for tiers in self._tiers().values() for tier in tiers)
+        own = {
+            "domain": tuple(dict.fromkeys(source.domain for source in self.sources)),
+            "source": tuple(source.name for source in self.sources),
+            "tier": tuple(tiers),
+        }
+        if self.clean_text.tiers_by_copies:
+            own["copies"] = tuple(map(str, self.clean_text.tiers_by_copies))
+        return own | group_values(self.shards.group_by)
 
     def _check_conditions(self) -> None:
         known = sorted({tier for tiers in self._tiers().values() for tier in tiers})

@@ -1,51 +1,42 @@
 """Turn a recipe's mixture into samples per block.
 
-1. A phase gives each domain its share of tokens: as the recipe says, or by size (`tempered`).
-2. Inside a domain, groups (snapshot x tier x labels) share by tokens x the multipliers of what
-   they are on each axis: tier, source, language, other labels, copies.
-3. Token shares become sample shares by each group's fill (tokens per sample).
-4. Samples per block are whole numbers by largest remainder, of domains first, then of the tiers
-   of each, then of the labels of those, the sources, and their groups; the same in every block.
+1. A phase divides its tokens among groups, level by level (`mixture_tree`).
+2. Token shares become sample shares by each group's fill (tokens per sample).
+3. Samples per block are whole numbers by largest remainder, of the values of the first level
+   first, then of the levels inside it, then of domains, tiers, labels, sources, and their groups;
+   the same in every block.
 
 All of it in exact fractions, so that ties are ties on every machine; they go by name.
 
-A domain of which nothing is there, from the start or after a takedown, gives its share to the
-others, and a phase without anything is left out. Where the limits on epochs cannot be held, a
-version's run is shortened until they are (`plan_mixture`): neither blocks a version.
+What a value without text would get goes to the others, and a phase without anything is left out.
+Where the limits on epochs cannot be held, a version's run is shortened until they are
+(`plan_mixture`): neither blocks a version.
 """
 
 import contextlib
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal
 from fractions import Fraction
-from math import ceil, floor, prod
+from math import ceil, floor
+
+from pydantic import ValidationError
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture_settings import (
-    HELD_BACK,
     MixedGroup,
     MixtureSettings,
     PhaseSettings,
     exact,
-    key_of,
 )
+from corpus_assets.shards.mixture_tree import AskedShare, Level, level_of, token_shares
 from corpus_loader.manifest import Phase
 
 __all__ = [
-    "MixedGroup",
-    "MixtureSettings",
-    "PhaseSettings",
     "RequestedMix",
     "phases_from",
     "plan_mixture",
     "requested_mix",
-    "tempered",
 ]
-
-
-ONE = Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -58,6 +49,8 @@ class RequestedMix:
     ideals: tuple[dict[str, Fraction], ...]  # by phase: samples of each group in a block
     blocks: tuple[int, ...]  # by phase
     rates: tuple[Fraction, ...]  # by phase: blocks for each token of the run
+    levels: tuple[Level, ...]  # by phase
+    shares: tuple[tuple[AskedShare, ...], ...]  # by phase
 
     def draws(self, group: MixedGroup) -> Fraction:
         """Count the samples of a group that the whole run draws."""
@@ -98,7 +91,7 @@ def plan_mixture(
         problem = str(error)
     longest = requested.longest_run(settings)
     if longest is not None:
-        shorter = settings.model_copy(update={"run_tokens": longest})
+        shorter = settings.model_copy(update={"run_tokens": longest, "run_epochs": None})
         with contextlib.suppress(RecipeError):
             phases = phases_from(groups, shorter, seq_len)
             return phases, f"the run is shortened to {longest:,} tokens: {problem}"
@@ -129,27 +122,42 @@ def phases_from(
 def requested_mix(
     groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
 ) -> RequestedMix:
-    """Compute the samples that weights and phases ask of each group; refuse groups without a weight."""
+    """Compute the samples that shares, weights and phases ask of each group."""
     present = sorted((group for group in groups if group.samples), key=lambda group: group.id)
-    _check_groups(present, settings, seq_len)
-    run_tokens = settings.run_tokens or sum(group.tokens for group in present)
+    _check_groups(present, seq_len)
+    there = sum(group.tokens for group in present)
+    run_tokens = settings.run_tokens or there
+    if settings.run_epochs is not None:
+        natural = level_of(settings, PhaseSettings(share=1))
+        weighed = (group.tokens * natural.weight(group) for group in present)
+        run_tokens = max(1, floor(sum(weighed, Fraction(0)) * exact(settings.run_epochs)))
     names: list[str] = []
     ideals: list[dict[str, Fraction]] = []
     rates: list[Fraction] = []
+    levels: list[Level] = []
+    asked: list[tuple[AskedShare, ...]] = []
     for phase in settings.phases:
-        ideal = _ideal_counts(present, settings, phase)
-        if not ideal:
+        level = level_of(settings, phase)
+        tokens, shares = token_shares(level, present)
+        samples = {g.id: tokens[g.id] * g.samples / g.tokens for g in present}
+        total = sum(samples.values(), Fraction(0))
+        if not total:
             continue
-        tokens = sum(
-            (ideal[group.id] * Fraction(group.tokens, group.samples) for group in present),
-            Fraction(0),
-        )
         names.append(phase.name)
-        ideals.append(ideal)
-        rates.append(exact(phase.share) / tokens)
+        ideals.append({name: n * settings.block_samples / total for name, n in samples.items()})
+        rates.append(exact(phase.share) * total / settings.block_samples)
+        levels.append(level)
+        asked.append(tuple(shares))
     blocks = tuple(max(1, round(run_tokens * rate)) for rate in rates)
     return RequestedMix(
-        tuple(present), run_tokens, tuple(names), tuple(ideals), blocks, tuple(rates)
+        tuple(present),
+        run_tokens,
+        tuple(names),
+        tuple(ideals),
+        blocks,
+        tuple(rates),
+        tuple(levels),
+        tuple(asked),
     )
 
 
@@ -158,115 +166,21 @@ def _phases(
 ) -> list[Phase]:
     drawn = {group.id: 0 for group in requested.groups}
     phases = []
-    for name, blocks, ideal in zip(
-        requested.phases, requested.blocks, requested.ideals, strict=True
+    for name, blocks, ideal, level in zip(
+        requested.phases, requested.blocks, requested.ideals, requested.levels, strict=True
     ):
-        counts = _whole_counts(requested.groups, ideal, blocks, drawn, limits, block_samples)
+        counts = _whole_counts(requested.groups, ideal, blocks, drawn, limits, block_samples, level)
         phases.append(Phase(name=name, blocks=blocks, counts=counts))
     return phases
 
 
-def _check_groups(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int) -> None:
-    tiers = settings.weights("tier")
+def _check_groups(groups: Sequence[MixedGroup], seq_len: int) -> None:
     for group in groups:
-        if settings.domains and group.domain not in settings.domains:
-            raise RecipeError(
-                f"domain {group.domain!r} of group {group.id} has no weight; "
-                "add it to mixture.domains or leave its source out of the recipe"
-            )
-        if group.tier not in tiers:
-            raise RecipeError(
-                f"tier {group.tier!r} of group {group.id} has no multiplier; "
-                "add it to mixture.tiers"
-            )
         if not 0 < group.tokens <= group.samples * seq_len:
             raise RecipeError(
                 f"group {group.id} claims {group.tokens} tokens in {group.samples} samples "
                 f"of {seq_len}; rebuild its shards with the recipe's seq_len"
             )
-
-
-def _ideal_counts(
-    groups: Sequence[MixedGroup], settings: MixtureSettings, phase: PhaseSettings
-) -> dict[str, Fraction]:
-    """Compute samples of each group in a block, before rounding; none for empty groups.
-
-    A group's token share is ratio x tokens x multipliers / (sum of tokens x multipliers in its
-    domain); divided by its fill, the tokens cancel and samples remain.
-    """
-    weights_of = {
-        axis: {value: exact(w) for value, w in settings.weights_in(phase, axis).items()}
-        for axis in {axis for group in groups for axis in group.axes} - {"domain"}
-    }
-    multipliers = {
-        group.id: prod(
-            (
-                weights_of[axis].get(value, ONE)
-                for axis, value in group.axes.items()
-                if axis != "domain"
-            ),
-            start=ONE,
-        )
-        for group in groups
-    }
-    drawn = [group for group in groups if multipliers[group.id]]
-    for axis, temperature in (
-        ("source", settings.source_temperature),
-        ("language", settings.language_temperature or 1.0),
-    ):
-        if temperature == 1:
-            continue
-        for domain in {group.domain for group in drawn}:
-            members = [group for group in drawn if group.domain == domain]
-            sizes = _sizes(members, axis)
-            shares = tempered(sizes, temperature)
-            for group in members:
-                value = group.axes.get(axis, "")
-                multipliers[group.id] *= shares[value] / sizes[value]
-    ratios = {
-        name: exact(weight)
-        for name, weight in {**settings.domains, **(phase.domains or {})}.items()
-    }
-    if settings.temperature is not None:
-        ratios = tempered(_sizes(drawn, "domain"), settings.temperature) | ratios
-    weights: dict[str, Fraction] = {}
-    for domain in sorted(ratios):
-        members = [group for group in groups if group.domain == domain]
-        pool = sum((group.tokens * multipliers[group.id] for group in members), Fraction(0))
-        for group in members:
-            weight = ratios[domain] * multipliers[group.id] * group.samples
-            weights[group.id] = weight / pool if weight else Fraction(0)
-    total = sum(weights.values(), Fraction(0))
-    if not total:
-        return {}
-    return {group: weight * settings.block_samples / total for group, weight in weights.items()}
-
-
-def tempered(sizes: Mapping[str, int], temperature: float) -> dict[str, Fraction]:
-    """Return shares by size ^ (1 / temperature), which sum to 1.
-
-    Arivazhagan et al. 2019, "Massively Multilingual Neural Machine Translation in the Wild"
-    (temperature 5); alpha = 1 / temperature in XLM-R (Conneau et al. 2020) and mT5 (Xue et al.
-    2021), 0.3 in both. Powers have 30 digits of decimal arithmetic, whose logarithm and exponential
-    are correctly rounded: the same on every machine, and exact at temperature 1.
-    """
-    precise, written = Context(prec=50), Context(prec=30)
-    divisor = Decimal(repr(temperature))
-    powers = {
-        name: Fraction(
-            written.plus(precise.exp(precise.divide(precise.ln(Decimal(size)), divisor)))
-        )
-        for name, size in sizes.items()
-    }
-    total = sum(powers.values(), Fraction(0))
-    return {name: power / total for name, power in powers.items()}
-
-
-def _sizes(groups: Iterable[MixedGroup], kind: str) -> Counter[str]:
-    sizes: Counter[str] = Counter()
-    for group in groups:
-        sizes[group.axes.get(kind, "")] += group.tokens
-    return sizes
 
 
 def _check_epochs(requested: RequestedMix, settings: MixtureSettings, seq_len: int) -> None:
@@ -284,10 +198,48 @@ def _check_epochs(requested: RequestedMix, settings: MixtureSettings, seq_len: i
         else "lower block_samples, since the corpus is smaller than a block of each phase"
     )
     raise RecipeError(
-        f"the mixture asks for {float(requested.epochs(group)):.2f} epochs of group {group.id}, allowed "
-        f"are {allowed:g} by mixture.{key}{more}; {_lower_weight(requested, settings, group, seq_len)}, "
+        f"the mixture asks for {float(requested.epochs(group)):.2f} epochs of group {group.id}, "
+        f"allowed are {allowed:g} by mixture.{key}{more}: {_shortage(requested, settings, group)}; "
+        f"{_lower_number(requested, settings, group, seq_len)}, "
         f"{_raised_limits(requested, settings, over)}, or {shorter}"
     )
+
+
+def _missing(requested: RequestedMix, settings: MixtureSettings, group: MixedGroup) -> Fraction:
+    """Count the tokens that the run would draw of a group beyond its limit."""
+    allowed = exact(settings.limit(group)[0]) * group.samples
+    over = max(Fraction(0), requested.draws(group) - allowed)
+    return over * group.tokens / group.samples
+
+
+def _shortage(requested: RequestedMix, settings: MixtureSettings, group: MixedGroup) -> str:
+    """Name the innermost share that the group is to fill, and the tokens that it lacks."""
+    found = _share_of(requested, group)
+    if found is None:
+        return f"{ceil(_missing(requested, settings, group)):,} tokens are missing"
+    phase, share = found
+    by_id = {each.id: each for each in requested.groups}
+    missing = sum(
+        (_missing(requested, settings, by_id[name]) for name in share.groups), Fraction(0)
+    )
+    where = f" of phase {phase}" if len(requested.phases) > 1 else ""
+    return (
+        f"the share {'.'.join(share.key)}, {float(share.share):.4g} of the tokens{where}, lacks "
+        f"{ceil(missing):,} tokens"
+    )
+
+
+def _share_of(requested: RequestedMix, group: MixedGroup) -> tuple[str, AskedShare] | None:
+    """Return the innermost share that a group fills, in the phase that draws most of it."""
+    drawn = [
+        (blocks * ideal[group.id], name, shares)
+        for name, blocks, ideal, shares in zip(
+            requested.phases, requested.blocks, requested.ideals, requested.shares, strict=True
+        )
+    ]
+    _, phase, shares = max(drawn, key=lambda each: each[0])
+    own = [share for share in shares if group.id in share.groups]
+    return (phase, max(own, key=lambda share: len(share.key))) if own else None
 
 
 def _excess(requested: RequestedMix, settings: MixtureSettings, group: MixedGroup) -> Fraction:
@@ -295,35 +247,57 @@ def _excess(requested: RequestedMix, settings: MixtureSettings, group: MixedGrou
     return requested.epochs(group) / exact(settings.limit(group)[0])
 
 
-def _lower_weight(
+def _lower_number(
     requested: RequestedMix, settings: MixtureSettings, group: MixedGroup, seq_len: int
 ) -> str:
-    """Name the one weight to lower, in whole percents of what it is, with which all limits hold."""
-    for axis, value in group.axes.items():
-        weights = settings.weights(axis)
-        if axis == "domain" and value not in weights:
-            continue  # by size
-        was = exact(weights.get(value, 1.0))
+    """Name the one share or weight to lower, in whole percents of what it is, with which all
+    limits hold."""
+    for key, was in _numbers(requested, settings, group):
 
         def lowered(
-            percent: int, axis: str = axis, value: str = value, was: Fraction = was
-        ) -> tuple[float, RequestedMix]:
-            weight = float(was * percent / 100)
-            other = settings.with_weight(axis, value, weight)
-            other = other.model_copy(update={"run_tokens": requested.run_tokens})
-            return weight, requested_mix(requested.groups, other, seq_len)
+            percent: int, key: tuple[str, ...] = key, was: Fraction = was
+        ) -> tuple[float, RequestedMix] | None:
+            number = float(f"{float(was * percent / 100):.4g}")
+            try:
+                other = settings.with_number(key, number)
+            except (RecipeError, ValidationError):
+                return None
+            other = other.model_copy(
+                update={"run_tokens": requested.run_tokens, "run_epochs": None}
+            )
+            return number, requested_mix(requested.groups, other, seq_len)
 
         low, high = 0, 100  # with `low` percent the group's limit holds, with `high` it does not
         while high - low > 1:
             middle = (low + high) // 2
-            fits = _excess(lowered(middle)[1], settings, group) <= 1
+            tried = lowered(middle)
+            fits = tried is not None and _excess(tried[1], settings, group) <= 1
             low, high = (middle, high) if fits else (low, middle)
-        if low:
-            weight, found = lowered(low)
-            if all(_excess(found, settings, each) <= 1 for each in requested.groups):
-                key = key_of(axis) if axis == HELD_BACK else f"{key_of(axis)}.{value}"
-                return f"lower mixture.{key} to {weight:.4g}"
-    return f"lower the weight of domain {group.domain!r} or tier {group.tier!r} and others with it"
+        tried = lowered(low) if low else None
+        if tried and all(_excess(tried[1], settings, each) <= 1 for each in requested.groups):
+            return f"lower mixture.{'.'.join(key)} to {tried[0]:g}"
+    return "lower the shares or weights of several values together"
+
+
+def _numbers(
+    requested: RequestedMix, settings: MixtureSettings, group: MixedGroup
+) -> list[tuple[tuple[str, ...], Fraction]]:
+    """List the shares and weights that a group has, which may be lowered: as `change`, which keeps
+    the proportions of the others."""
+    found: list[tuple[tuple[str, ...], Fraction]] = []
+    level: Level | None = requested.levels[0]
+    while level is not None and level.axis is not None:
+        value = group.axes.get(level.axis, "")
+        if value in level.shares:
+            found.append(((*level.key, "change", level.axis, value), level.shares[value]))
+        level = level.below(value)
+    own = {axis: settings.weights_of(axis).get(value) for axis, value in group.axes.items()}
+    for axis in sorted(own, key=lambda each: own[each] is None):  # those that the recipe says first
+        weight = own[axis]
+        found.append(
+            (("weights", axis, group.axes[axis]), exact(1.0 if weight is None else weight))
+        )
+    return found
 
 
 def _raised_limits(
@@ -347,6 +321,7 @@ def _whole_counts(
     drawn: dict[str, int],
     limits: Mapping[str, Fraction],
     block_samples: int,
+    top: Level,
 ) -> dict[str, int]:
     """Compute samples of each group in a block of one phase, within the epochs allowed.
 
@@ -361,6 +336,8 @@ def _whole_counts(
         (group for group in groups if ideal[group.id]),
         key=lambda group: (floor(ideal[group.id]) - ideal[group.id], group.id),
     )
+    labels = sorted({name for group in wanting for name in group.labels})
+    rest = ("domain", "tier", *labels, "source")
 
     def hand_out(missing: int, names: Sequence[str]) -> int:
         while missing:
@@ -374,17 +351,20 @@ def _whole_counts(
                 break
         return missing
 
-    def settle(total: int, members: Sequence[MixedGroup], kinds: Sequence[str]) -> int:
-        """Hand out what lacks to `total` in some groups, kind by kind; return what was left."""
-        for kind in kinds[:1]:
-            for name, wanted in _apportioned(total, members, ideal, kind).items():
-                chosen = [group for group in members if group.axes.get(kind, "") == name]
-                settle(wanted, chosen, kinds[1:])
+    def settle(
+        total: int, members: Sequence[MixedGroup], level: Level, kinds: Sequence[str]
+    ) -> int:
+        """Hand out what lacks to `total` in some groups, axis by axis; return what was left."""
+        axis = level.axis or next(iter(kinds), None)
+        if axis is not None:
+            for value, wanted in _apportioned(total, members, ideal, axis).items():
+                chosen = [group for group in members if group.axes.get(axis, "") == value]
+                left = [kind for kind in kinds if kind != axis]
+                settle(wanted, chosen, level.below(value) if level.axis else level, left)
         names = [group.id for group in members]
         return hand_out(total - sum(counts[name] for name in names), names)
 
-    labels = sorted({name for group in wanting for name in group.labels})
-    if settle(block_samples, wanting, ("domain", "tier", *labels, "source")):
+    if settle(block_samples, wanting, top, rest):
         raise RecipeError(
             "no group can take the last samples of a block within max_epochs; "
             "raise block_samples or max_epochs, or lower run_tokens"

@@ -1,263 +1,317 @@
-"""What a recipe says of a mixture: ratios, multipliers, phases, epochs allowed; checked here.
+"""What a recipe says of a mixture: shares, weights, phases, epochs allowed; checked here.
 
-A group is something on each axis (domain, source, tier, each of its labels), and weights and
-limits are looked up by axis.
+A group of shards is something on each axis: its domain, source and tier, and each of its labels.
+Every key is a table `axis -> value -> number`, and `inside` has the same keys again for the groups
+with one value.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.shards.curve import CurveSettings
 
-Epochs = Annotated[float, Field(gt=0)]
-Temperature = Annotated[float, Field(ge=1)]
-
-KEYS = {
-    "domain": "domains",
-    "source": "sources",
-    "tier": "tiers",
-    "language": "languages",
-    "copies": "copies",
-}
-"""Axes of groups with a key of their own in the mixture; all others are `labels`."""
+DEFAULT = "default"
+"""The epochs that `max_epochs` allows where no axis says otherwise."""
+MAX_EPOCHS = 4.0
+EACH_OTHER = "*"
+"""In `inside`: each value that it does not name."""
 HELD_BACK = "held_back"
-"""The axis with one value, and a weight in place of a mapping."""
+"""The axis of documents with items of training splits."""
+ROUNDING = 0.01
+"""Shares that miss 1 by no more are those of a rounded table, and are scaled."""
 
 
-class AxisWeights(Settings):
-    """Multipliers by labels of groups, of a run or of a phase."""
+def _with_text_values(table: Any) -> Any:
+    """Take numbers and truth values of YAML as the texts that the values of an axis are."""
+    if not isinstance(table, dict):
+        return table
+    return {
+        axis: {_text(value): number for value, number in below.items()}
+        if isinstance(below, dict)
+        else below
+        for axis, below in table.items()
+    }
 
-    languages: dict[str, float] = Field(
+
+def _text(value: object) -> object:
+    return str(value).lower() if isinstance(value, bool | int) else value
+
+
+def _limits(value: Any) -> Any:
+    return {DEFAULT: value} if isinstance(value, int | float) else _with_text_values(value)
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Shares = Annotated[dict[str, dict[str, Share]], BeforeValidator(_with_text_values)]
+Weights = Annotated[
+    dict[str, dict[str, Annotated[float, Field(ge=0)]]], BeforeValidator(_with_text_values)
+]
+Epochs = Annotated[float, Field(gt=0)]
+Limits = Annotated[dict[str, Epochs | dict[str, Epochs]], BeforeValidator(_limits)]
+
+
+class LevelSettings(Settings):
+    """How the tokens of some groups are divided among them."""
+
+    shares: Shares = Field(
         default={},
         exclude_if=is_absent,
-        description="multipliers by language of `shards.group_by`, within a domain; default 1, 0 "
-        "leaves a language out",
+        description="axis -> value -> exact share of the tokens; values that are not listed divide "
+        "the rest by size and weight",
     )
-    labels: dict[str, dict[str, float]] = Field(
+    change: Shares = Field(
         default={},
         exclude_if=is_absent,
-        description="the same for other labels: label -> value -> multiplier",
+        description="other shares of single values; all others keep their proportions",
     )
-    held_back: float | None = Field(
-        default=None,
-        ge=0,
+    temperature: dict[str, Annotated[float, Field(ge=1)]] = Field(
+        default={},
         exclude_if=is_absent,
-        description="multiplier of documents with items of `split: train` suites; 0 leaves them "
-        "out, null is 1",
+        description="axis -> temperature: values without a share divide the rest by (tokens)^(1 / "
+        "temperature): 1 is by size, larger is more equal",
+    )
+    weights: Weights = Field(
+        default={},
+        exclude_if=is_absent,
+        description="axis -> value -> how often a token is seen, relative to others; default 1, 0 "
+        "leaves a value out; those of several axes multiply",
+    )
+    only: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(
+        default={}, exclude_if=is_absent, description="axis -> the values that are not left out"
     )
     curve: CurveSettings | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="multipliers for `selection.tiers.buckets`; `tiers` overrides single buckets",
+        description="weights of `selection.tiers.buckets`; `weights.tier` overrides single buckets",
+    )
+    max_epochs: Limits = Field(
+        default={},
+        exclude_if=is_absent,
+        description="most times that a group may be seen: a number, or `default` and axis -> value "
+        "-> number, of which the lowest counts; those of `inside` override those around them",
+    )
+    inside: Annotated[dict[str, dict[str, "LevelSettings"]], BeforeValidator(_with_text_values)] = (
+        Field(
+            default={},
+            exclude_if=is_absent,
+            description="axis -> value -> the same keys for the groups with this value, `*` for each "
+            "value that is not named",
+        )
     )
 
-    def weights(self, axis: str) -> dict[str, float]:
-        """Return the weights of an axis: multipliers, ratios of domains, by value."""
-        if axis in KEYS:
-            found = getattr(self, KEYS[axis], None) or {}
-            if axis == "tier" and self.curve is not None:
-                found = self.curve.multipliers | found
-            return {str(value): weight for value, weight in found.items()}
-        if axis == HELD_BACK:
-            return {} if self.held_back is None else {"true": self.held_back}
-        return self.labels.get(axis, {})
+    @property
+    def divided_by(self) -> str | None:
+        """The axis by which the tokens are divided, before what `inside` says."""
+        named = {*self.shares, *self.change, *self.temperature, *self.inside}
+        return min(named, default=None)
+
+    @model_validator(mode="after")
+    def _has_one_axis(self) -> "LevelSettings":
+        named = sorted({*self.shares, *self.change, *self.temperature, *self.inside})
+        if len(named) > 1:
+            raise ValueError(
+                f"shares, change, temperature and inside name {' and '.join(named)}; divide by one "
+                "axis, and by the other under `inside`"
+            )
+        for axis in named:
+            twice = self.weights.get(axis, {}).keys() & self.shares.get(axis, {}).keys()
+            if twice:
+                raise ValueError(
+                    f"{axis}.{min(twice)} has a share and a weight; a share needs no weight"
+                )
+            total = sum(map(exact, self.shares.get(axis, {}).values()), Fraction(0))
+            if total > 1 + exact(ROUNDING):
+                raise ValueError(
+                    f"shares of {axis} sum to {float(total):g}, more than 1; to change some and "
+                    f"keep the proportions of the others, use `change`"
+                )
+            if sum(self.change.get(axis, {}).values()) > 1:
+                raise ValueError(f"change of {axis} sums to more than 1")
+        return self
+
+    def weights_of(self, axis: str) -> dict[str, float]:
+        """Return the weights of an axis, those of the curve included."""
+        curve = self.curve.multipliers if axis == "tier" and self.curve is not None else {}
+        return curve | self.weights.get(axis, {})
+
+    def levels(self, where: str) -> Iterator[tuple[str, "LevelSettings"]]:
+        """Return this level and all inside it, each with its key."""
+        yield where, self
+        for axis, below in self.inside.items():
+            for value, level in below.items():
+                yield from level.levels(f"{where}.inside.{axis}.{value}")
+
+    def tables(self) -> Iterator[tuple[str, str, Collection[str]]]:
+        """Return what names axes: the key, the axis, the values that it names."""
+        for key in ("shares", "change", "weights", "only", "inside"):
+            for axis, named in getattr(self, key).items():
+                yield f"{key}.{axis}", axis, [value for value in named if value != EACH_OTHER]
+        if self.curve is not None:
+            yield "curve", "tier", list(self.curve.multipliers)
+        for axis in self.temperature:
+            yield f"temperature.{axis}", axis, ()
+        for axis, limits in self.max_epochs.items():
+            if isinstance(limits, dict):
+                yield f"max_epochs.{axis}", axis, list(limits)
 
 
-class PhaseSettings(AxisWeights):
-    """A stretch of the run, with its own weights where it differs. Those that it names replace
-    those of the same name; 0 leaves a domain, source, tier or label out of the phase."""
+class PhaseSettings(LevelSettings):
+    """A stretch of the run, with its own division where it differs. What it says counts before
+    what the mixture says: tables of shares replace, `change` and weights replace single values."""
 
-    name: str
-    share: float
-    """Share of the run's tokens; all phases sum to 1."""
-    domains: dict[str, float] | None = None
-    """Weights of domains."""
-    sources: dict[str, float] | None = None
-    """Multipliers of sources."""
-    tiers: dict[str, float] | None = None
-    """Multipliers of tiers."""
+    name: str = Field(default="", description="name of the phase; default `phase-1`, ...")
+    share: float = Field(gt=0, le=1, description="share of the run's tokens; all phases sum to 1")
 
 
-class MixtureSettings(AxisWeights):
+class MixtureSettings(LevelSettings):
     """How much of what, and when."""
 
-    domains: dict[str, float] = Field(default={"web": 1.0})
-    """Ratio of tokens by domain, in any unit; excludes `temperature`."""
-    temperature: Temperature | None = None
-    """Computes the ratios of domains as (tokens)^(1 / temperature): 1 is by size, larger is
-    more equal. Weights of a phase are relative to shares that sum to 1."""
-    source_temperature: Temperature = 1.0
-    """The same for the sources within a domain."""
-    language_temperature: Temperature | None = Field(
-        default=None,
-        exclude_if=is_absent,
-        description="the same for the languages of `shards.group_by` within a domain; null is 1",
-    )
-    sources: dict[str, float] = Field(default={})
-    """Multipliers by source, within a domain; default 1, 0 leaves a source out."""
-    tiers: dict[str, float] = Field(default={"high": 2.0, "mid": 1.0, "low": 0.5})
-    """Multipliers by tier, within a domain."""
-    copies: dict[int, float] = Field(
-        default={},
-        description="multipliers of `clean_text.tiers_by_copies`, in addition to the tier's; "
-        "default 1",
-    )
     phases: tuple[PhaseSettings, ...] = (PhaseSettings(name="main", share=1.0),)
     block_samples: int = Field(default=1024, ge=1)
     """Samples after which the mix is exact."""
     run_tokens: int | None = Field(default=None, ge=1)
-    """Tokens of the whole run; null: all tokens, seen once at natural weights."""
-    max_epochs: float = Field(default=4.0, gt=0)
-    """Most times that a group may be seen; about four cost little (Muennighoff et al. 2023)."""
-    max_epochs_by_domain: dict[str, Epochs] = Field(default={}, description="limits by domain")
-    max_epochs_by_source: dict[str, Epochs] = Field(default={}, description="limits by source")
-    max_epochs_by_tier: dict[str, Epochs] = Field(
-        default={},
-        description="limits by tier; the lowest applicable limit counts",
-    )
-    max_epochs_by_language: dict[str, Epochs] = Field(
-        default={}, exclude_if=is_absent, description="limits by language"
-    )
-    max_epochs_by_label: dict[str, dict[str, Epochs]] = Field(
-        default={},
+    """Tokens of the whole run; null: as many as there are."""
+    run_epochs: float | None = Field(
+        default=None,
+        gt=0,
         exclude_if=is_absent,
-        description="limits by label -> value",
+        description="instead of `run_tokens`: how often a token of weight 1 is seen, with shares on "
+        "average",
     )
-    max_epochs_by_group: dict[str, Epochs] = Field(
-        default={}, description="limits of `DOMAIN/TIER`, which override the others"
+    max_epochs: Limits = Field(
+        default={DEFAULT: MAX_EPOCHS},
+        description="most times that a group may be seen: a number, or `default` and axis -> value "
+        "-> number, of which the lowest counts; four cost little (Muennighoff et al. 2023)",
     )
 
     @model_validator(mode="before")
     @classmethod
-    def _without_defaults(cls, raw: Any) -> Any:
-        if not isinstance(raw, dict):
+    def _named_phases(cls, raw: Any) -> Any:
+        phases = raw.get("phases") if isinstance(raw, dict) else None
+        if not isinstance(phases, list | tuple):
             return raw
-        given = (("temperature", "domains"), ("curve", "tiers"))
-        return {key: {} for by, key in given if raw.get(by) is not None} | raw
+        named = [
+            {"name": f"phase-{place}", **phase} if isinstance(phase, dict) else phase
+            for place, phase in enumerate(phases, 1)
+        ]
+        return raw | {"phases": named}
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "MixtureSettings":
-        for name, weight in self.domains.items():
-            if not weight > 0:
-                raise RecipeError(f"mixture.domains.{name} is {weight:g}; weights must be above 0")
-        for axis in self._axes(self):
-            _not_negative(f"mixture.{key_of(axis)}", self.weights(axis))
-        if self.domains and self.temperature is not None:
-            raise RecipeError(
-                "mixture.temperature computes the ratios of domains: leave mixture.domains out, "
-                "or set it to {}"
-            )
-        if not (self.domains or self.temperature) or not self.phases:
-            raise RecipeError("mixture needs at least one domain, or a temperature, and one phase")
+        if self.run_tokens is not None and self.run_epochs is not None:
+            raise RecipeError("mixture: set run_tokens or run_epochs, not both")
+        if not self.phases:
+            raise RecipeError("mixture.phases is empty; name at least one phase")
         if len({phase.name for phase in self.phases}) != len(self.phases):
             raise RecipeError("mixture.phases names a phase twice; give each its own name")
-        for phase in self.phases:
-            where = f"mixture.phases.{phase.name}"
-            if not phase.share > 0:
-                raise RecipeError(f"{where}.share is {phase.share:g}; it must be above 0")
-            for axis in self._axes(phase):
-                _not_negative(f"{where}.{key_of(axis)}", phase.weights(axis))
         total = sum(phase.share for phase in self.phases)
         if abs(total - 1) > 1e-6:
             raise RecipeError(f"shares of mixture.phases sum to {total:g}; make them sum to 1")
-        self.check_axis("tier", self.weights("tier"))
-        if self.domains:
-            self.check_domains(self.domains)
+        for where, level in self.all_levels():
+            if where.startswith("mixture.phases.") and level.max_epochs:
+                raise RecipeError(
+                    f"{where}.max_epochs: epochs are those of the whole run; set them outside phases"
+                )
         return self
 
-    @staticmethod
-    def _axes(weights: AxisWeights) -> tuple[str, ...]:
-        return (*KEYS, *weights.labels)
-
-    def check_domains(self, names: Collection[str]) -> None:
-        """Refuse weights and limits of domains that there are not, and a phase without any."""
-        self.check_axis("domain", names)
-        groups = [f"{domain}/{tier}" for domain in names for tier in self.weights("tier")]
-        _known("mixture.max_epochs_by_group", self.max_epochs_by_group, groups)
-
-    def check_axis(self, axis: str, names: Collection[str]) -> None:
-        """Refuse weights and limits of values that an axis has not, and a phase without any."""
-        _known(f"mixture.{key_of(axis)}", self.weights(axis), names)
-        _known(f"mixture.{self._limit_key(axis)}", self._limits(axis), names)
+    def all_levels(self) -> Iterator[tuple[str, LevelSettings]]:
+        """Return every level with its key, those of phases last."""
+        yield from self.levels("mixture")
         for phase in self.phases:
-            where = f"mixture.phases.{phase.name}.{key_of(axis)}"
-            _known(where, phase.weights(axis), names)
-            _some(where, {**dict.fromkeys(names, 1.0), **self.weights_in(phase, axis)})
+            yield from phase.levels(f"mixture.phases.{phase.name}")
 
-    def check_labels(self, values: Mapping[str, Collection[str]]) -> None:
-        """Refuse weights and limits of labels that divide no groups; `values` are those that do."""
-        named = {*self.labels, *self.max_epochs_by_label}
-        named |= {axis for phase in self.phases for axis in phase.labels}
-        by_phase = [phase.languages for phase in self.phases]
-        if any((self.languages, self.max_epochs_by_language, self.language_temperature, *by_phase)):
-            named.add("language")
-        for axis in sorted(named - set(values)):
-            raise RecipeError(
-                f"mixture.{key_of(axis)}: groups are not divided by {axis}; "
-                "list its values in shards.group_by"
-            )
-        for axis in sorted(values):
-            self.check_axis(axis, values[axis])
+    def check(self, values: Mapping[str, Collection[str]]) -> None:
+        """Refuse axes and values that there are not, phases that leave an axis without anything,
+        and shares that leave nothing for a value. `values` are those of each axis."""
+        values = {**values, HELD_BACK: ("true",)}
+        for where, level in self.all_levels():
+            for key, axis, named in level.tables():
+                if axis not in values:
+                    raise RecipeError(f"{where}.{key}: {_why_not(axis)}")
+                for value in named:
+                    if value not in values[axis]:
+                        raise RecipeError(
+                            f"{where}.{key} names {value!r}, which is unknown; use "
+                            f"{sorted(values[axis])}"
+                        )
+            is_nested = ".inside." in where
+            for axis, shares in level.shares.items():
+                if not (is_nested and axis in ("source", "tier")):
+                    _check_shares(f"{where}.shares.{axis}", shares, values[axis])
+        for phase in self.phases:
+            for axis in values:
+                _check_phase(self, phase, axis, values[axis])
 
     def check_held_back(self, is_anything: bool) -> None:
-        """Refuse a weight for what is held back where nothing is, and the other way round."""
-        weights = [each.held_back for each in (self, *self.phases) if each.held_back is not None]
-        if weights and not is_anything:
+        """Refuse weights for what is held back where nothing is, and the other way round."""
+        has_weight = any(HELD_BACK in level.weights for _, level in self.all_levels())
+        if has_weight and not is_anything:
             raise RecipeError(
-                "mixture: `held_back` is a weight for nothing: no suite of eval_suites has "
+                "mixture: `weights.held_back` is for nothing: no suite of eval_suites has "
                 "`split: train`"
             )
-        if is_anything and not weights:
+        if is_anything and not has_weight:
             raise RecipeError(
                 "mixture: a suite of eval_suites has `split: train`, and no phase handles it; "
-                "set `held_back: 0` in the phases that must not see its items"
+                "set `weights: {held_back: {true: 0}}` in the phases that must not see its items"
             )
 
-    def weights_in(self, phase: PhaseSettings, axis: str) -> dict[str, float]:
-        """Return the weights of an axis as a phase has them."""
-        return self.weights(axis) | phase.weights(axis)
-
-    def with_weight(self, axis: str, value: str, weight: float) -> "MixtureSettings":
-        """Return a mixture with one other weight."""
-        if axis in KEYS:
-            name: str | int = int(value) if axis == "copies" else value
-            return self.model_copy(update={KEYS[axis]: {**getattr(self, KEYS[axis]), name: weight}})
-        if axis == HELD_BACK:
-            return self.model_copy(update={"held_back": weight})
-        changed = {**self.labels.get(axis, {}), value: weight}
-        return self.model_copy(update={"labels": {**self.labels, axis: changed}})
-
-    def _limits(self, axis: str) -> Mapping[str, float]:
-        own: Mapping[str, float] | None = getattr(self, f"max_epochs_by_{axis}", None)
-        return own if own is not None else self.max_epochs_by_label.get(axis, {})
-
-    def _limit_key(self, axis: str) -> str:
-        own = f"max_epochs_by_{axis}"
-        return own if hasattr(self, own) else f"max_epochs_by_label.{axis}"
+    @property
+    def domain_shares(self) -> dict[str, float]:
+        """Shares of all domains, where the run says them; empty: by size."""
+        shares = {value: float(share) for value, share in changed_shares(self, "domain").items()}
+        return shares if abs(sum(shares.values()) - 1) <= ROUNDING else {}
 
     def limit(self, group: "MixedGroup") -> tuple[float, str]:
         """Return how often a group may be seen, and the key that says so."""
-        name = f"{group.domain}/{group.tier}"
-        if name in self.max_epochs_by_group:
-            return self.max_epochs_by_group[name], f"max_epochs_by_group.{name}"
-        named = [
-            (self._limits(axis)[value], f"{self._limit_key(axis)}.{value}")
-            for axis, value in group.axes.items()
-            if value in self._limits(axis)
-        ]
-        return min(named, default=(self.max_epochs, "max_epochs"))
+        found: tuple[float, str] | None = None
+        where = ""
+        level: LevelSettings | None = self
+        while level is not None:
+            found = _limit(level.max_epochs, where, group) or found
+            axis = level.divided_by
+            below = level.inside.get(axis, {}) if axis is not None else {}
+            value = group.axes.get(axis or "", "")
+            value = value if value in below else EACH_OTHER
+            where, level = f"{where}inside.{axis}.{value}.", below.get(value)
+        return found or (MAX_EPOCHS, f"max_epochs.{DEFAULT}")
+
+    def with_number(self, key: Sequence[str], number: float) -> "MixtureSettings":
+        """Return a mixture with one other share or weight, by the steps to its key."""
+        raw = self.model_dump(mode="json")
+        *parents, last = key
+        node: Any = raw
+        for name in parents:
+            if isinstance(node, list):
+                node = next(each for each in node if each["name"] == name)
+            else:
+                node = node.setdefault(name, {})
+        node[last] = number
+        return MixtureSettings.model_validate(raw)
 
 
-def key_of(axis: str) -> str:
-    """Return where the mixture says what an axis weighs."""
-    return HELD_BACK if axis == HELD_BACK else KEYS.get(axis, f"labels.{axis}")
+def changed_shares(level: LevelSettings, axis: str) -> dict[str, Fraction]:
+    """Return the listed shares of a level, with `change` laid on them."""
+    listed = {value: exact(share) for value, share in level.shares.get(axis, {}).items()}
+    total = sum(listed.values(), Fraction(0))
+    listed = {value: share / max(total, Fraction(1)) for value, share in listed.items()}
+    return laid_on(listed, level.change.get(axis, {}))
+
+
+def laid_on(listed: Mapping[str, Fraction], change: Mapping[str, float]) -> dict[str, Fraction]:
+    """Give some values other shares; the others, and the rest, keep their proportions."""
+    new = {value: exact(share) for value, share in change.items()}
+    before = 1 - sum((share for value, share in listed.items() if value in new), Fraction(0))
+    after = 1 - sum(new.values(), Fraction(0))
+    scale = after / before if before else Fraction(0)
+    return {value: share * scale for value, share in listed.items() if value not in new} | new
 
 
 def exact(number: float) -> Fraction:
@@ -265,21 +319,50 @@ def exact(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
-def _not_negative(where: str, weights: Mapping[str, float]) -> None:
-    for name, weight in weights.items():
-        if not 0 <= weight < float("inf"):
-            raise RecipeError(f"{where}.{name} is {weight:g}; it must be 0 or more")
+def _limit(limits: Mapping[str, Any], where: str, group: "MixedGroup") -> tuple[float, str] | None:
+    named = [
+        (float(limits[axis][value]), f"{where}max_epochs.{axis}.{value}")
+        for axis, value in group.axes.items()
+        if value in limits.get(axis, {})
+    ]
+    if named or DEFAULT not in limits:
+        return min(named, default=None)
+    return float(limits[DEFAULT]), where + ("max_epochs" + f".{DEFAULT}" * (len(limits) > 1))
 
 
-def _some(where: str, weights: Mapping[str, float | Fraction]) -> None:
-    if not any(weights.values()):
-        raise RecipeError(f"{where}: the phase has no weight at all; give one more than 0")
+def _why_not(axis: str) -> str:
+    if axis == "copies":
+        return "no group has copies; set clean_text.tiers_by_copies"
+    return f"groups are not divided by {axis}; list its values in shards.group_by"
 
 
-def _known(where: str, names: Collection[str], known: Collection[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise RecipeError(f"{where} names {name!r}, which is unknown; use {sorted(known)}")
+def _check_shares(where: str, shares: Mapping[str, float], values: Collection[str]) -> None:
+    total = sum(map(exact, shares.values()), Fraction(0))
+    without = sorted(set(values) - set(shares))
+    if without and abs(total - 1) <= exact(ROUNDING):
+        raise RecipeError(
+            f"{where}: nothing is left for {without[0]}; give it a share, 0 leaves it out"
+        )
+    if not without and total < 1 - exact(ROUNDING):
+        raise RecipeError(
+            f"{where}: the shares sum to {float(total):g}; make them sum to 1, or leave a value out "
+            "that gets the rest"
+        )
+
+
+def _check_phase(
+    settings: MixtureSettings, phase: PhaseSettings, axis: str, values: Collection[str]
+) -> None:
+    """Refuse a phase that leaves all values of an axis out."""
+    weights = settings.weights_of(axis) | phase.weights_of(axis)
+    allowed = set(values)
+    for level in (settings, phase):
+        allowed &= set(level.only.get(axis, values))
+    named = bool(weights) or axis in settings.only or axis in phase.only
+    if named and axis not in ("copies", HELD_BACK) and not any(weights.get(v, 1) for v in allowed):
+        raise RecipeError(
+            f"mixture.phases.{phase.name}: all values of {axis} are left out; leave one in"
+        )
 
 
 @dataclass(frozen=True)

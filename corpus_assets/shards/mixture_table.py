@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, phases_from, requested_mix
+from corpus_assets.shards.mixture import phases_from, requested_mix
+from corpus_assets.shards.mixture_settings import MixedGroup, MixtureSettings
 from corpus_loader.manifest import Phase, join_labels
 
 OWN = ("group", "source", "tier", "domain")

@@ -10,7 +10,7 @@ from corpus_assets.tokenizer.settings import TokenizerEntry
 
 class Mixture(Protocol):
     @property
-    def domains(self) -> Mapping[str, float]: ...
+    def domain_shares(self) -> Mapping[str, float]: ...
 
 
 class TokenizerRecipe(ScrubRecipe, Protocol):

@@ -21,8 +21,8 @@ class TokenizerSample(Settings):
     languages: tuple[str, ...] | None = None
     proportions: Literal["mixture", "corpus"] | dict[str, Annotated[float, Field(ge=0)]] = Field(
         default="mixture",
-        description="how `max_chars` is divided among domains: like `mixture.domains`, by size "
-        "(`corpus`), or by these numbers; what a small domain cannot fill goes to the "
+        description="how `max_chars` is divided among domains: like `mixture.shares.domain`, by "
+        "size (`corpus`), or by these numbers; what a small domain cannot fill goes to the "
         "others",
     )
     max_chars: int = Field(

@@ -59,7 +59,7 @@ def plan_draw(pipeline: TokenizerPlanner) -> list[Task]:
         for i, counted in enumerate(pipeline.parts(files.TOKENIZER_AMOUNTS, snapshot)):
             inputs[f"{snapshot}/{i:05d}"] = counted
     entry = pipeline.recipe.tokenizer
-    weights = entry.sample.weights(pipeline.recipe.mixture.domains)
+    weights = entry.sample.weights(pipeline.recipe.mixture.domain_shares)
     settings = {
         "sample": entry.sample.identity(),
         "domains": domains,

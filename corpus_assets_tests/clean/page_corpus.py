@@ -35,7 +35,7 @@ def recipe_of(**changes: Any) -> dict[str, Any]:
         "signals": {"families": [{"family": "gopher_quality"}]},
         "selection": {"rules": [{"name": "few_words", "signal": "n_words", "min": 3}]},
         "tokenizer": {"train": {"vocab_size": 300, "special_slots": 2}},
-        "mixture": {"domains": {"web": 1.0}, "tiers": {"all": 1.0}, "max_epochs": 1000},
+        "mixture": {"max_epochs": 1000},
         **changes,
     }
 

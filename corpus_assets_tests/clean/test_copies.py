@@ -6,7 +6,8 @@ from pydantic import ValidationError
 
 from corpus_assets.clean.settings import CleanTextSettings
 from corpus_assets.clean.stage import copies_reached
-from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, PhaseSettings, requested_mix
+from corpus_assets.shards.mixture import requested_mix
+from corpus_assets.shards.mixture_settings import MixedGroup, MixtureSettings, PhaseSettings
 
 MAIN = PhaseSettings(name="main", share=1.0)
 
@@ -38,11 +39,10 @@ def test_without_clusters_there_is_none() -> None:
 
 def test_copies_multiply_the_weight_of_the_tier_in_every_phase() -> None:
     settings = MixtureSettings(
-        tiers={"high": 2.0, "low": 0.5},
-        copies={2: 1.5, 5: 3.0},
+        weights={"tier": {"high": 2.0, "low": 0.5}, "copies": {"2": 1.5, "5": 3.0}},
         phases=(
             PhaseSettings(name="main", share=0.5),
-            PhaseSettings(name="cooldown", share=0.5, tiers={"low": 0.0}),
+            PhaseSettings(name="cooldown", share=0.5, weights={"tier": {"low": 0.0}}),
         ),
         block_samples=900,
     )
@@ -59,9 +59,9 @@ def test_copies_multiply_the_weight_of_the_tier_in_every_phase() -> None:
 
 
 def test_limits_of_repetition_are_those_of_the_tier() -> None:
-    settings = MixtureSettings(max_epochs_by_tier={"low": 1.0})
+    settings = MixtureSettings(max_epochs={"tier": {"low": 1.0}})
     group = MixedGroup("A/web/low/copies=5", "A", "web", "low", 1, 1, {"copies": "5"})
-    assert settings.limit(group) == (1.0, "max_epochs_by_tier.low")
+    assert settings.limit(group) == (1.0, "max_epochs.tier.low")
 
 
 @pytest.mark.parametrize("sizes", [(5, 2), (2, 2), (1,)])

@@ -433,7 +433,7 @@ class TestVersions:
     def test_a_name_taken_by_other_contents_is_one_line_and_the_version_stays(
         self, place: Place, small_build: Place, capfd: Captured
     ) -> None:
-        message = refusal(place, capfd, "--set", "mixture.domains.web=0.7")
+        message = refusal(place, capfd, "--set", "mixture.change.domain.web=0.7")
         assert message == (
             f"version {VERSION} exists with other contents; choose another name with --version, in "
             "the Dagster UI another partition of corpus_version"

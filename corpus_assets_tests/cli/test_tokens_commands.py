@@ -52,7 +52,7 @@ class TestMix:
         self, place: Place, capsys: Captured
     ) -> None:
         shutil.rmtree(place.store / "artifacts")
-        change = ("--set", "mixture.domains.books=0.8")
+        change = ("--set", "mixture.change.domain.books=0.5")
         found = answer(place, capsys, "mix", VERSION, *change, "--by", "domain")
         shares = {row["group"]: row["share"] for row in found["rows"]}
         assert shares["books"] == pytest.approx(0.5, abs=0.05)
@@ -85,7 +85,7 @@ class TestMix:
     def test_two_mixes_are_compared_group_by_group(
         self, small_build: Place, capsys: Captured
     ) -> None:
-        words = ("mix", VERSION, "--set", "mixture.domains.books=0.8", "--against", VERSION)
+        words = ("mix", VERSION, "--set", "mixture.change.domain.books=0.5", "--against", VERSION)
         rows = answer(small_build, capsys, *words)["differences"]
         books = next(row for row in rows if row["group"] == "books-1/books/high")
         assert books["share"]["after"] > books["share"]["before"] + 0.2
@@ -94,7 +94,7 @@ class TestMix:
         assert "of the run's tokens move to another group" in text
 
     def test_rows_of_a_source_are_gathered(self, small_build: Place, capsys: Captured) -> None:
-        words = ("mix", VERSION, "--set", "mixture.sources={web: 2}", "--by", "source")
+        words = ("mix", VERSION, "--set", "mixture.weights.source={web: 2}", "--by", "source")
         rows = answer(small_build, capsys, *words)["rows"]
         assert [row["group"] for row in rows] == ["books/books", "web/web"]
 
@@ -133,9 +133,9 @@ class TestMix:
     @pytest.mark.parametrize(
         "changes",
         [
-            ["mixture.domains.books=0.8"],
-            ["mixture.phases.cooldown.sources={web: 0}"],
-            ["mixture.domains={}", "mixture.temperature=3"],
+            ["mixture.change.domain.books=0.5"],
+            ["mixture.phases.cooldown.weights.source={web: 0}"],
+            ["mixture.shares={}", "mixture.temperature.domain=3"],
         ],
     )
     def test_a_build_with_other_weights_writes_a_manifest_and_no_artifact(

@@ -65,7 +65,7 @@ def write_corpus(folder: Path, texts: list[str] = TEXTS, **settings: Any) -> Pat
         "selection": {"rules": [{"name": "few_words", "signal": "n_words", "min": 1}]},
         "signatures": settings,
         "tokenizer": {"train": {"vocab_size": 300, "special_slots": 2}},
-        "mixture": {"domains": {"web": 1.0}, "tiers": {"all": 1.0}},
+        "mixture": {},
     }
     recipe.write_text(yaml.safe_dump(body))
     return recipe

@@ -96,7 +96,7 @@ def test_groups_are_not_repeated_beyond_their_limit() -> None:
     found = propose_mixture(list(tokens), tokens, 1000, drawn([0.1, 0.8, 0.1]))
     assert found.weights["code"] == pytest.approx(0.04)
     assert found.gain < 0
-    assert yaml.safe_load(found.recipe)["mixture"]["domains"]["code"] == 0.04
+    assert yaml.safe_load(found.recipe)["mixture"]["shares"]["domain"]["code"] == 0.04
     with pytest.raises(ValueError, match="do not fill a budget"):
         weight_limits(tokens, budget=10_000, max_epochs=4)
 

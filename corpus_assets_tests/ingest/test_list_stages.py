@@ -42,7 +42,7 @@ RECIPE: dict[str, Any] = {
     "signals": {"families": [{"family": "gopher_quality"}]},
     "selection": {"rules": [{"name": "words", "signal": "n_words", "min": 1}]},
     "tokenizer": {"train": {"vocab_size": 300, "special_slots": 2}},
-    "mixture": {"domains": {"web": 1, "books": 1, "code": 1}, "tiers": {"all": 1}},
+    "mixture": {"temperature": {"domain": 100}},
 }
 CLOSED = "User-agent: gptbot\nDisallow: /closed\n"
 

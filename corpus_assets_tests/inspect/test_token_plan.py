@@ -4,7 +4,7 @@ import pytest
 
 from corpus_assets.inspect.mix import MixSource
 from corpus_assets.inspect.token_plan import plan_demand, wanted, worth
-from corpus_assets.shards.mixture import MixtureSettings
+from corpus_assets.shards.mixture_settings import MixtureSettings
 from corpus_assets_tests.shards.test_mixture import SEQ_LEN, WEB_AND_CODE, mix
 
 
@@ -28,7 +28,7 @@ def test_a_corpus_that_is_large_enough_misses_nothing() -> None:
 
 
 def test_what_is_missing_is_counted_after_the_epochs_allowed() -> None:
-    setting = mix(max_epochs=2.0, max_epochs_by_domain={"code": 1.0})
+    setting = mix(max_epochs={"default": 2, "domain": {"code": 1}})
     answer = plan_demand(wanted(160_000, "chinchilla"), source(setting))
     rows = {row.group: row for row in answer.groups}
     code = rows["code/mid"]

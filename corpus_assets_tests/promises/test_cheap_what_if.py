@@ -63,7 +63,11 @@ def test_a_changed_contamination_threshold_scans_no_text(demo_home: Path) -> Non
 
 
 def test_changed_weights_leave_everything_but_the_manifest(demo_home: Path) -> None:
-    changes = ("mixture.domains.code=0.3", "mixture.sources={books: 2}", "mixture.tiers.low=0.25")
+    changes = (
+        "mixture.change.domain.code=0.3",
+        "mixture.weights.source={books: 2}",
+        "mixture.weights.tier.low=0.25",
+    )
     assert _cached(demo_home, *changes) == EVERYTHING
 
 
@@ -73,7 +77,7 @@ def test_a_new_mix_writes_a_manifest_and_shares_every_shard(
     home = tmp_path / "home"
     copy_home(demo_home, home)
     before = hashes(home / "store" / "artifacts")
-    change = ("--set", "mixture.domains.code=0.3")
+    change = ("--set", "mixture.change.domain.code=0.3")
     _corpus(home, "build", "--version", "mix-2", "--workers", "1", *change)
     assert hashes(home / "store" / "artifacts") == before
     old, new = (

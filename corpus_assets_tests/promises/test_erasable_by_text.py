@@ -50,7 +50,7 @@ selection: {rules: [{name: short, signal: n_words, min: 5}]}
 tokenizer:
   train: {vocab_size: 300, special_slots: 2}
 shards: {seq_len: 64, tokens_per_shard: 1024}
-mixture: {domains: {web: 0.5, made: 0.5}, tiers: {all: 1.0}}
+mixture: {shares: {domain: {web: 0.5, made: 0.5}}}
 """
 
 

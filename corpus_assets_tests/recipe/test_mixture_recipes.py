@@ -135,11 +135,11 @@ def test_the_pile_sees_each_source_as_often_as_its_table_says(tmp_path: Path) ->
     changes = SMALL | {"mixture.block_samples": 512}
     with open_session(str(tmp_path / "pile.yaml"), home, overrides=changes) as session:
         assert build(session, "p", InProcess()) is not None
-    found = mix_source(home, "p", {"mixture.run_tokens": 400_000, "mixture.max_epochs": 100})
+    found = mix_source(home, "p", {"mixture.run_epochs": 9, "mixture.max_epochs": 100})
     rows = mix_of(found.groups, found.mixture, found.seq_len).rows
     epochs = {row.source: row.epochs for row in rows}
     scale = epochs["pile-cc"]
-    for name, times in recipe.mixture.sources.items():
+    for name, times in recipe.mixture.weights["source"].items():
         assert epochs[name] / scale == pytest.approx(times, rel=0.25)
 
 
@@ -193,4 +193,4 @@ def test_topics_times_grades_follow_the_curve_and_the_worst_are_not_drawn(home: 
     best, middling = max(drawn), min(drawn)
     assert drawn[best] > drawn[middling]
     named = load_recipe(RECIPES / "olmo3-like.yaml")
-    assert len(named.mixture.labels["topic"]) == 24
+    assert len(named.mixture.weights["topic"]) == 24

@@ -74,31 +74,39 @@ def test_the_demo_recipe_is_whole() -> None:
         ("shards.tokens_per_shard", 1, "shards.tokens_per_shard: Input should be greater than"),
         ("clusters.scope", "everything", "clusters.scope: Input should be 'per_snapshot' or 'all'"),
         ("clusters.min_similarity", 7, "clusters.min_similarity: Input should be less than"),
-        ("mixture.domains.web", "a lot", "mixture.domains.web: Input should be a valid number"),
-        ("mixture.domains.web", -0.5, "mixture.domains.web is -0.5; weights must be above 0"),
-        ("mixture.domains.web", 0, "mixture.domains.web is 0; weights must be above 0"),
-        ("mixture.domains.web", float("inf"), "mixture.domains.web: Input should be a finite"),
-        ("mixture.domains.web", float("nan"), "mixture.domains.web: Input should be a finite"),
-        ("mixture.domains.wbe", 1, "mixture.domains.wbe: no source has this domain; known: books"),
-        ("mixture.domains", {"web": 1}, "mixture.domains: domain books has a source but no weight"),
-        ("mixture.sources", {"wbe": 2}, "mixture.sources names 'wbe', which is unknown"),
-        ("mixture.max_epochs_by_source", {"wbe": 2}, "mixture.max_epochs_by_source names 'wbe'"),
-        ("mixture.phases.main.sources", {"wbe": 2}, "mixture.phases.main.sources names 'wbe'"),
-        ("mixture.temperature", 2, "mixture.temperature computes the ratios of domains"),
         (
-            "mixture",
-            {"temperature": 2, "max_epochs_by_domain": {"x": 1}},
-            "mixture.max_epochs_by_domain names 'x'",
+            "mixture.shares.domain.web",
+            "a lot",
+            "mixture.shares.domain.web: Input should be a valid",
         ),
+        ("mixture.shares.domain.web", -0.5, "mixture.shares.domain.web: Input should be greater"),
+        (
+            "mixture.shares.domain.web",
+            80,
+            "mixture.shares.domain.web: Input should be less than or",
+        ),
+        ("mixture.shares.domain.web", 1, "mixture: shares of domain sum to 1.2, more than 1; to"),
+        ("mixture.weights.tier.low", float("inf"), "mixture.weights.tier.low: Input should be a f"),
+        ("mixture.weights.tier.low", float("nan"), "mixture.weights.tier.low: Input should be a f"),
+        ("mixture.change.domain.wbe", 0.1, "mixture.change.domain names 'wbe', which is unknown; "),
+        ("mixture.shares.domain", {"web": 1}, "mixture.shares.domain: nothing is left for books;"),
+        ("mixture.weights.source", {"wbe": 2}, "mixture.weights.source names 'wbe', which is unk"),
+        ("mixture.max_epochs", {"source": {"wbe": 2}}, "mixture.max_epochs.source names 'wbe'"),
+        ("mixture.phases.main.only", {"source": ["wbe"]}, "mixture.phases.main.only.source names"),
+        ("mixture.temperature.language", 2, "mixture: shares, change, temperature and inside name"),
         ("mixture.phases.main.share", 0.5, "shares of mixture.phases sum to 0.6"),
-        ("mixture.tiers", {"high": 1}, "mixture.tiers: tier low of the selection has no multipl"),
+        ("mixture.weights.tier", {"mid": 1}, "mixture.weights.tier names 'mid', which is unknown;"),
         ("shards.group_by", {"topic": ["math"]}, "shards.group_by.topic: no signal family gives a"),
         ("shards.group_by", {"n_words": ["1"]}, "shards.group_by.n_words: no signal family gives"),
         ("shards.group_by", {"tier": ["x"]}, "shards.group_by: groups have a tier of their own"),
         ("shards.group_by", {"language": ["other"]}, "shards.group_by: language: 'other' is what"),
         ("shards.group_by", {"language": {"a": ["en"], "b": ["en"]}}, "shards.group_by: language"),
         ("shards.dtype", "uint32", "shards.dtype: Input should be 'int32', 'uint16' or 'auto'"),
-        ("mixture.phases.main.held_back", 0, "mixture: `held_back` is a weight for nothing: no su"),
+        (
+            "mixture.phases.main.weights.held_back",
+            {True: 0},
+            "mixture: `weights.held_back` is for nothing: no suite",
+        ),
         (
             "eval_suites",
             [{"files": "a.jsonl", "benchmark": "a", "split": "train"}],
@@ -110,8 +118,7 @@ def test_the_demo_recipe_is_whole() -> None:
             "eval_suites.0.spilt: unknown key; remove it",
         ),
         ("eval_suites", ["a.jsonl", 7], "eval_suites.1: Input should be a valid string, got 7"),
-        ("mixture.languages", {"en": 2}, "mixture.languages: groups are not divided by language"),
-        ("sources.books.tier", "gold", "mixture.tiers: tier gold of snapshot books-1 has no mul"),
+        ("mixture.weights.language", {"en": 2}, "mixture.weights.language: groups are not divided"),
         ("sources.web.tier", {"crawl-9": "low"}, "sources.0: tier names crawl-9, which is not"),
         ("calibrate_on", ["crawl-9"], "calibrate_on names the unknown snapshot crawl-9; known: cr"),
         ("calibrate_on", [], "calibrate_on is empty; name a snapshot, or leave it out"),
@@ -299,7 +306,7 @@ class TestDigest:
         ("key", "value"),
         [
             ("seed", 8),
-            ("mixture.domains.web", 0.7),
+            ("mixture.change.domain.web", 0.7),
             ("selection.rules.language.in", ["en", "de"]),
             ("sources.web.snapshots", {"crawl-2": "x", "crawl-1": "y"}),
         ],
@@ -361,8 +368,7 @@ def test_grades_that_no_source_needs_are_refused(path: Path) -> None:
 def test_keys_that_say_nothing_are_no_part_of_what_a_recipe_is(path: Path) -> None:
     """Results and locks from before these keys were there stay known."""
     body = load_recipe(path).identity()
-    later = {"languages", "labels", "held_back", "curve", "language_temperature"}
-    later |= {"max_epochs_by_language", "max_epochs_by_label"}
+    later = {"change", "temperature", "only", "curve", "inside", "run_epochs"}
     assert not later & set(body["mixture"])
     assert not any(later & set(phase) for phase in body["mixture"]["phases"])
     assert not {"group_by", "dtype"} & set(body["shards"])

@@ -63,7 +63,7 @@ def recipe(scrub: dict[str, Any], **clean_text: Any) -> dict[str, Any]:
         "selection": {"rules": [{"name": "words", "signal": "n_words", "min": 1}]},
         "clean_text": {"min_chars": 10, "scrub": scrub, **clean_text},
         "tokenizer": {"train": {"vocab_size": 300, "special_slots": 2}},
-        "mixture": {"domains": {"web": 1}, "tiers": {"all": 1}},
+        "mixture": {},
     }  # fmt: skip
 
 

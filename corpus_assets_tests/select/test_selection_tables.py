@@ -25,7 +25,7 @@ selection:
       languages_from: {file: tables/lengths.csv, min: min_length, max: max_length}
       languages: {de: {max: 12}, it: {min: 4}}
 tokenizer: {train: {vocab_size: 400, special_slots: 2}}
-mixture: {domains: {web: 1.0}, tiers: {all: 1.0}}
+mixture: {}
 """
 
 

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from corpus_assets.select.columns import Columns
 from corpus_assets.select.rules import Cut, SelectionSettings, TierSettings, tier_cutoff
 from corpus_assets.shards.curve import CurveSettings
-from corpus_assets.shards.mixture import MixedGroup, MixtureSettings, phases_from
+from corpus_assets.shards.mixture import phases_from
+from corpus_assets.shards.mixture_settings import MixedGroup, MixtureSettings
 
 TWENTY = {"buckets": 20, "discard": 0.4, "mean": 2.5, "largest": 7}
 
@@ -95,7 +96,7 @@ def test_a_curve_weighs_buckets_of_each_phase_and_tiers_count_before_it() -> Non
                     "share": 0.25,
                     "curve": {"buckets": 2, "points": [[0, 1], [1, 1]]},
                 },
-                {"name": "best", "share": 0.25, "tiers": {"q1": 0}},
+                {"name": "best", "share": 0.25, "weights": {"tier": {"q1": 0}}},
             ],
             "block_samples": 30,
         }
@@ -128,7 +129,10 @@ def test_a_document_is_seen_as_often_as_its_weight_says_up_to_the_width_of_its_c
     middles = {"w8": 11.31, "w4": 5.657, "w2": 2.828, "w1": 1.414, "w0": 0.0}
     wanted = round(64 * sum(middles[name] * n for name, n in sizes.items()))
     settings = MixtureSettings(
-        tiers=middles, run_tokens=wanted, block_samples=wanted // 64, max_epochs=20
+        weights={"tier": middles},
+        run_tokens=wanted,
+        block_samples=wanted // 64,
+        max_epochs={"default": 20},
     )
     [phase] = phases_from(groups, settings, 64)
     epochs = {g.tier: phase.blocks * phase.counts[g.id] / g.samples for g in groups}

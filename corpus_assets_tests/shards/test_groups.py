@@ -58,7 +58,7 @@ BY_LANGUAGE: dict[str, Any] = {
     "clusters": {"min_similarity": None},
     "shards.group_by": {"language": ["en"]},
     "selection.tiers": None,
-    "mixture.tiers": {"all": 1},
+    "mixture.weights": {},
 }
 
 
@@ -66,7 +66,7 @@ def test_languages_divide_groups_and_the_mixture_weighs_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every third text is German, which the recipe does not list: 4 of the 12 of each source."""
-    weights = {"mixture.languages": {"other": 3}, "mixture.block_samples": 300}
+    weights = {"mixture.weights.language": {"other": 3}, "mixture.block_samples": 300}
     made = built(tmp_path, GERMAN_TEXTS, **BY_LANGUAGE, **weights)
     assert made.format == "corpus-assets/manifest/2"
     assert counts(made) == {
@@ -126,7 +126,7 @@ def test_a_document_is_in_the_group_of_the_copies_that_there_are(tmp_path: Path)
     changes = {
         "clean_text.tiers_by_copies": [2, 3],
         "clusters": {"min_similarity": None},
-        "mixture.copies": {2: 2, 3: 5},
+        "mixture.weights.copies": {2: 2, 3: 5},
     }
     first = counts(built(tmp_path / "a", texts, **changes))
     del texts["news"]["copy-1"]
@@ -145,8 +145,8 @@ def test_buckets_of_a_score_are_drawn_by_a_curve(tmp_path: Path) -> None:
             "signal": "n_words", "buckets": 3, "default": "q1", "min_documents": 1,
         },
         "mixture.curve": {"buckets": 3, "points": [[0, 0], [1, 6]]},
-        "mixture.tiers": {},
-        "mixture.domains": {"web": 1, "books": 1},
+        "mixture.weights": {},
+        "mixture.shares.domain": {"web": 0.5, "books": 0.5},
         "mixture.block_samples": 600,
     }  # fmt: skip
     made = built(tmp_path, **changes)
@@ -247,7 +247,7 @@ def test_documents_with_items_of_a_training_split_are_kept_and_left_out_of_the_n
         ],
         "mixture.phases": [
             {"name": "main", "share": 0.8},
-            {"name": "cooldown", "share": 0.2, "held_back": 0},
+            {"name": "cooldown", "share": 0.2, "weights": {"held_back": {True: 0}}},
         ],
         "sources.1.tier": "low",
         "mixture.block_samples": 500,
@@ -272,7 +272,7 @@ def test_documents_with_items_of_a_training_split_are_kept_and_left_out_of_the_n
         str(tmp_path / "in/recipe.yaml"),
         Home.resolve(str(tmp_path / "home")),
         workers=1,
-        overrides={"mixture.phases.main.held_back": 0},
+        overrides={"mixture.phases.main.weights.held_back": {True: 0}},
     ) as session:
         other = build(session, "w").manifest
     assert all("held_back" not in name for phase in other.phases for name in phase.counts)
@@ -288,9 +288,8 @@ def test_topics_times_grades_are_groups_whose_weights_multiply(tmp_path: Path) -
         **{f"sources.{i}.fields": fields for i in range(3)},
         "signals.families": families,
         "shards.group_by": {"topic": {"math": ["algebra", "geometry"]}},
-        "mixture.domains": {"web": 1, "books": 1},
-        "mixture.labels": {"topic": {"math": 3}},
-        "mixture.tiers": {"high": 2, "low": 1},
+        "mixture.shares.domain": {"web": 0.5, "books": 0.5},
+        "mixture.weights": {"topic": {"math": 3}, "tier": {"high": 2, "low": 1}},
         "mixture.block_samples": 2000,
     }
     made = built(tmp_path, **changes)

@@ -9,15 +9,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.shards.mixture import (
-    MixedGroup,
-    MixtureSettings,
-    PhaseSettings,
-    phases_from,
-    plan_mixture,
-    tempered,
-)
+from corpus_assets.shards.mixture import phases_from, plan_mixture
+from corpus_assets.shards.mixture_settings import MixedGroup, MixtureSettings, PhaseSettings
 from corpus_assets.shards.mixture_table import mixture_rows
+from corpus_assets.shards.mixture_tree import tempered
 
 SEQ_LEN = 100
 
@@ -41,8 +36,15 @@ WEB_AND_CODE = [
 
 
 def mix(**changes: Any) -> MixtureSettings:
-    base: dict[str, Any] = {"domains": {"web": 0.75, "code": 0.25}, "block_samples": 800}
-    return MixtureSettings(**{**base, **changes})
+    base: dict[str, Any] = {
+        "shares": {"domain": {"web": 0.75, "code": 0.25}},
+        "weights": {"tier": {"high": 2, "low": 0.5}},
+        "block_samples": 800,
+    }
+    return MixtureSettings.model_validate(base | changes)
+
+
+HALF = {"domain": {"web": 0.5, "code": 0.5}}
 
 
 def test_a_domain_gets_its_ratio_and_tiers_share_it_by_tokens_and_multiplier() -> None:
@@ -59,7 +61,7 @@ def test_a_domain_gets_its_ratio_and_tiers_share_it_by_tokens_and_multiplier() -
 
 def test_weights_are_per_token_so_badly_filled_groups_give_more_samples() -> None:
     groups = [full("A/web/mid", 1000, fill=100), full("A/code/mid", 2000, fill=50)]
-    [phase] = phases_from(groups, mix(domains={"web": 1, "code": 1}, block_samples=300), SEQ_LEN)
+    [phase] = phases_from(groups, mix(shares=HALF, block_samples=300), SEQ_LEN)
     assert phase.counts == {"A/web/mid": 100, "A/code/mid": 200}
 
 
@@ -67,7 +69,12 @@ def test_a_phase_may_change_weights_and_leave_tiers_and_domains_out() -> None:
     setting = mix(
         phases=[
             {"name": "main", "share": 0.5},
-            {"name": "cooldown", "share": 0.5, "domains": {"code": 0}, "tiers": {"low": 0}},
+            {
+                "name": "cooldown",
+                "share": 0.5,
+                "change": {"domain": {"code": 0}},
+                "only": {"tier": ["high"]},
+            },
         ]
     )
     main, cooldown = phases_from(WEB_AND_CODE, setting, SEQ_LEN)
@@ -122,7 +129,7 @@ def test_too_many_epochs_are_refused_with_group_number_and_remedy() -> None:
 
 def test_a_domain_may_have_its_own_limit_of_epochs() -> None:
     groups = [full("A/web/mid", 1000), full("A/code/mid", 100)]
-    setting = mix(run_tokens=320_000, max_epochs_by_domain={"code": 8})
+    setting = mix(run_tokens=320_000, max_epochs={"default": 4, "domain": {"code": 8}})
     [phase] = phases_from(groups, setting, SEQ_LEN)
     epochs = {row.group: row.epochs for row in mixture_rows(groups, [phase])}
     assert epochs == {"A/code/mid": 8.0, "A/web/mid": 2.4}
@@ -131,24 +138,23 @@ def test_a_domain_may_have_its_own_limit_of_epochs() -> None:
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"domains": {"web": -1}}, "domains.web is -1"),
-        ({"domains": {"web": 0}}, "above 0"),
-        ({"domains": {"web": float("nan")}}, "domains.web"),
-        ({"domains": {}}, "at least one domain"),
-        ({"tiers": {"high": -2}}, "tiers.high"),
-        ({"sources": {"A": -2}}, "sources.A is -2"),
-        ({"phases": [{"name": "a", "share": 1, "sources": {"A": -1}}]}, "a.sources.A is -1"),
-        ({"max_epochs_by_source": {"A": 0}}, "max_epochs_by_source.A"),
+        ({"shares": {"domain": {"web": -1}}}, "shares.domain.web"),
+        ({"shares": {"domain": {"web": 50}}}, "shares.domain.web"),
+        ({"shares": {"domain": {"web": float("nan")}}}, "shares.domain.web"),
+        ({"shares": {"domain": {"web": 0.7, "code": 0.5}}}, "sum to 1.2.*use `change`"),
+        ({"change": {"domain": {"web": 0.7, "code": 0.5}}}, "change of domain sums to more"),
+        ({"temperature": {"language": 2}}, "divide by one axis"),
+        ({"weights": {"domain": {"web": 2}}}, "domain.web has a share and a weight"),
+        ({"weights": {"tier": {"high": -2}}}, "weights.tier.high"),
+        ({"phases": [{"share": 1, "weights": {"source": {"A": -1}}}]}, "weights.source.A"),
+        ({"max_epochs": {"source": {"A": 0}}}, "max_epochs.source.*A"),
         ({"phases": []}, "one phase"),
-        ({"source_temperature": 0.5}, "source_temperature"),
-        ({"domains": {}, "temperature": 0}, "temperature"),
+        ({"temperature": {"domain": 0.5}}, "temperature.domain"),
         ({"phases": [{"name": "a", "share": 0.5}]}, "sum to 0.5"),
         ({"phases": [{"name": "a", "share": 0.5}] * 2}, "twice"),
-        ({"phases": [{"name": "a", "share": 1}, {"name": "b", "share": 0}]}, "share is 0"),
-        ({"phases": [{"name": "a", "share": 1, "domains": {"x": 1}}]}, "'x', which is unknown"),
-        ({"phases": [{"name": "a", "share": 1, "tiers": {"x": 1}}]}, "'x', which is unknown"),
-        ({"phases": [{"name": "a", "share": 1, "tiers": {"low": -1}}]}, "tiers.low"),
-        ({"max_epochs_by_domain": {"x": 1}}, "'x', which is unknown"),
+        ({"phases": [{"name": "a", "share": 1}, {"name": "b", "share": 0}]}, "phases.1.share"),
+        ({"phases": [{"share": 1, "max_epochs": 2}]}, "epochs are those of the whole run"),
+        ({"run_tokens": 5, "run_epochs": 2}, "not both"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(changes: dict[str, Any], word: str) -> None:
@@ -156,27 +162,39 @@ def test_settings_that_make_no_sense_are_refused(changes: dict[str, Any], word: 
         mix(**changes)
 
 
+AXES = {"domain": ("web", "code"), "source": ("A", "B"), "tier": ("high", "mid", "low")}
+
+
 @pytest.mark.parametrize(
-    ("groups", "word"),
+    ("changes", "word"),
     [
-        ([*WEB_AND_CODE, full("A/books/mid", 5)], "'books' of group A/books/mid has no weight"),
-        ([*WEB_AND_CODE, full("A/web/top", 5)], "'top' of group A/web/top"),
-        ([*WEB_AND_CODE, sized("C/web/mid", 5, 501)], "501 tokens in 5 samples"),
+        ({"shares": {"domain": {"web": 0.5, "x": 0.5}}}, "shares.domain names 'x', which is unk"),
+        ({"phases": [{"share": 1, "change": {"domain": {"x": 0.1}}}]}, "phase-1.change.domain na"),
+        ({"phases": [{"share": 1, "weights": {"tier": {"x": 1}}}]}, "weights.tier names 'x'"),
+        ({"max_epochs": {"domain": {"x": 1}}}, "max_epochs.domain names 'x'"),
+        ({"shares": {"domain": {"web": 1}}}, "shares.domain: nothing is left for code"),
+        ({"shares": {"domain": {"web": 0.5, "code": 0.4}}}, "the shares sum to 0.9"),
+        ({"weights": {"topic": {"math": 2}}}, "weights.topic: groups are not divided by topic"),
+        ({"weights": {"copies": {2: 2}}}, "weights.copies: no group has copies"),
+        ({"inside": {"domain": {"x": {}}}}, "inside.domain names 'x'"),
+        (
+            {"inside": {"domain": {"web": {"shares": {"source": {"C": 0.5}}}}}},
+            "inside.domain.web.shares.source names 'C'",
+        ),
+        (
+            {"phases": [{"share": 1, "weights": {"tier": {"high": 0, "mid": 0, "low": 0}}}]},
+            "phase-1: all values of tier are left out",
+        ),
     ],
 )
-def test_groups_that_do_not_fit_the_mixture_are_refused(
-    groups: list[MixedGroup], word: str
-) -> None:
+def test_axes_and_values_that_there_are_not_are_refused(changes: dict[str, Any], word: str) -> None:
     with pytest.raises(RecipeError, match=word):
-        phases_from(groups, mix(), SEQ_LEN)
+        mix(**changes).check(AXES)
 
 
-@pytest.mark.parametrize("what", ["domains", "tiers"])
-def test_a_phase_without_any_weight_is_refused_with_the_recipe(what: str) -> None:
-    nothing = dict.fromkeys(getattr(mix(), what), 0.0)
-    phases = (PhaseSettings(name="none", share=1, **{what: nothing}),)
-    with pytest.raises((RecipeError, ValidationError), match="no weight at all"):
-        mix(phases=phases)
+def test_a_group_that_holds_more_than_its_samples_is_refused() -> None:
+    with pytest.raises(RecipeError, match="501 tokens in 5 samples"):
+        phases_from([*WEB_AND_CODE, sized("C/web/mid", 5, 501)], mix(), SEQ_LEN)
 
 
 sizes = st.builds(
@@ -200,9 +218,9 @@ def test_counts_fill_each_block_exactly_and_stay_within_epochs_whatever_the_orde
         block_samples=block,
         phases=(
             PhaseSettings(name="a", share=share),
-            PhaseSettings(name="b", share=1 - share, tiers={"high": 3.0}),
+            PhaseSettings(name="b", share=1 - share, weights={"tier": {"high": 3.0}}),
         ),
-        max_epochs=6,
+        max_epochs={"default": 6},
     )
     try:
         phases = phases_from(groups, setting, SEQ_LEN)
@@ -230,7 +248,7 @@ NEWS_AND_WIKI = [
     full("wiki.1/web/mid", 2000),
     full("git.1/code/mid", 8000),
 ]
-HALVES = {"domains": {"web": 1, "code": 1}, "block_samples": 1000, "max_epochs": 100}
+HALVES = {"shares": HALF, "block_samples": 1000, "max_epochs": 100}
 
 
 def test_a_source_is_seen_as_often_as_its_weight_says_and_its_domain_keeps_its_ratio() -> None:
@@ -239,7 +257,7 @@ def test_a_source_is_seen_as_often_as_its_weight_says_and_its_domain_keeps_its_r
         "news": 0.375,
         "wiki": 0.125,
     }
-    weighted = mix(**HALVES, sources={"wiki": 3})
+    weighted = mix(**HALVES, weights={"source": {"wiki": 3}})
     assert shares(NEWS_AND_WIKI, weighted, "source") == {"git": 0.5, "news": 0.25, "wiki": 0.25}
     phases = phases_from(NEWS_AND_WIKI, weighted, SEQ_LEN)
     epochs = {row.group: row.epochs for row in mixture_rows(NEWS_AND_WIKI, phases)}
@@ -248,7 +266,9 @@ def test_a_source_is_seen_as_often_as_its_weight_says_and_its_domain_keeps_its_r
 
 def test_weights_of_source_and_tier_multiply() -> None:
     groups = [full("A.1/web/high", 100), full("A.1/web/low", 100), full("B.1/web/low", 100)]
-    setting = MixtureSettings(sources={"A": 3}, tiers={"high": 2, "low": 1}, block_samples=100)
+    setting = MixtureSettings(
+        weights={"source": {"A": 3}, "tier": {"high": 2, "low": 1}}, block_samples=100
+    )
     [phase] = phases_from(groups, setting, SEQ_LEN)
     assert phase.counts == {"A.1/web/high": 60, "A.1/web/low": 30, "B.1/web/low": 10}
 
@@ -258,7 +278,7 @@ def test_a_phase_may_weigh_a_source_otherwise_or_leave_it_out() -> None:
         **HALVES,
         phases=[
             {"name": "main", "share": 0.5},
-            {"name": "cooldown", "share": 0.5, "sources": {"news": 0}},
+            {"name": "cooldown", "share": 0.5, "weights": {"source": {"news": 0}}},
         ],
     )
     main, cooldown = phases_from(NEWS_AND_WIKI, setting, SEQ_LEN)
@@ -267,18 +287,18 @@ def test_a_phase_may_weigh_a_source_otherwise_or_leave_it_out() -> None:
 
 
 def test_a_source_may_have_its_own_limit_of_epochs() -> None:
-    setting = mix(**{**HALVES, "max_epochs": 2}, sources={"wiki": 3})
-    with pytest.raises(RecipeError, match=r"2\.00 epochs of group wiki.*max_epochs_by_source"):
-        phases_from(
-            NEWS_AND_WIKI,
-            setting.model_copy(update={"max_epochs_by_source": {"wiki": 1.5}}),
-            SEQ_LEN,
-        )
+    setting = mix(**{**HALVES, "max_epochs": 2}, weights={"source": {"wiki": 3}})
+    less = mix(
+        **{**HALVES, "max_epochs": {"default": 2, "source": {"wiki": 1.5}}},
+        weights={"source": {"wiki": 3}},
+    )
+    with pytest.raises(RecipeError, match=r"2\.00 epochs of group wiki.*max_epochs\.source\.wiki"):
+        phases_from(NEWS_AND_WIKI, less, SEQ_LEN)
     assert phases_from(NEWS_AND_WIKI, setting, SEQ_LEN)
 
 
 def test_a_source_without_anything_gives_its_share_to_its_domain() -> None:
-    setting = mix(**HALVES, sources={"wiki": 3})
+    setting = mix(**HALVES, weights={"source": {"wiki": 3}})
     left = [group for group in NEWS_AND_WIKI if group.source != "wiki"]
     assert plan_mixture(left, setting, SEQ_LEN) == plan_mixture(left, mix(**HALVES), SEQ_LEN)
     assert shares(left, setting, "source") == {"git": 0.5, "news": 0.5}
@@ -288,7 +308,9 @@ SIZES = [full("A/web/mid", 9000), full("A/code/mid", 1000)]
 
 
 def by_size(**changes: Any) -> MixtureSettings:
-    return MixtureSettings(**{"temperature": 1, "block_samples": 1000, "max_epochs": 100} | changes)
+    return MixtureSettings.model_validate(
+        {"temperature": {"domain": 1}, "block_samples": 1000, "max_epochs": 100} | changes
+    )
 
 
 @pytest.mark.parametrize(
@@ -303,7 +325,7 @@ def by_size(**changes: Any) -> MixtureSettings:
 def test_temperature_makes_domains_more_equal_the_higher_it_is(
     temperature: float, web: float
 ) -> None:
-    assert shares(SIZES, by_size(temperature=temperature), "domain")["web"] == web
+    assert shares(SIZES, by_size(temperature={"domain": temperature}), "domain")["web"] == web
 
 
 def test_powers_of_sizes_are_exact_where_they_are_whole() -> None:
@@ -323,17 +345,19 @@ def test_powers_that_are_not_whole_have_thirty_digits() -> None:
 def test_a_temperature_over_sources_leaves_the_ratios_of_domains() -> None:
     groups = [full("A.1/web/mid", 8000), full("A.2/web/mid", 1000), full("B.1/web/mid", 1000),
               full("C.1/code/mid", 5000)]  # fmt: skip
-    setting = mix(**HALVES, source_temperature=2)
+    by_source = {"temperature": {"source": 2}}
+    setting = mix(**HALVES, inside={"domain": {"*": by_source}})
     assert shares(groups, setting, "source") == {"A": 0.375, "B": 0.125, "C": 0.5}
-    weighted = mix(**HALVES, source_temperature=2, sources={"B": 3})
-    assert shares(groups, weighted, "source") == {"A": 0.25, "B": 0.25, "C": 0.5}
+    weighted = by_source | {"weights": {"source": {"B": 3}}}
+    setting = mix(**HALVES, inside={"domain": {"web": weighted}})
+    assert shares(groups, setting, "source") == {"A": 0.25, "B": 0.25, "C": 0.5}
 
 
 def test_a_phase_counts_the_size_of_what_it_draws() -> None:
     groups = [full("A/web/high", 1000), full("A/web/low", 8000), full("A/code/high", 1000)]
     phases = [
         {"name": "a", "share": 0.5},
-        {"name": "b", "share": 0.5, "tiers": {"low": 0}},
+        {"name": "b", "share": 0.5, "weights": {"tier": {"low": 0}}},
     ]
     main, cooldown = phases_from(groups, by_size(phases=phases), SEQ_LEN)
     assert main.counts["A/code/high"] == 100
@@ -341,7 +365,10 @@ def test_a_phase_counts_the_size_of_what_it_draws() -> None:
 
 
 def test_a_phase_may_leave_a_domain_out_of_those_by_size() -> None:
-    phases = [{"name": "a", "share": 0.9}, {"name": "b", "share": 0.1, "domains": {"web": 0}}]
+    phases = [
+        {"name": "a", "share": 0.9},
+        {"name": "b", "share": 0.1, "weights": {"domain": {"web": 0}}},
+    ]
     main, cooldown = phases_from(SIZES, by_size(phases=phases), SEQ_LEN)
     assert main.counts == {"A/web/mid": 900, "A/code/mid": 100}
     assert cooldown.counts == {"A/code/mid": 1000}
@@ -351,22 +378,28 @@ def test_what_is_taken_down_counts_in_no_size() -> None:
     """The weights of a version without some documents are those of a build that never read them:
     they follow from its groups alone."""
     less = [full("A/web/mid", 1000), SIZES[1]]
-    assert shares(less, by_size(temperature=2), "domain") == {"web": 0.5, "code": 0.5}
-    assert shares(SIZES[1:], by_size(temperature=2), "domain") == {"code": 1.0}
+    assert shares(less, by_size(temperature={"domain": 2}), "domain") == {"web": 0.5, "code": 0.5}
+    assert shares(SIZES[1:], by_size(temperature={"domain": 2}), "domain") == {"code": 1.0}
 
 
-def test_ratios_and_a_temperature_together_are_refused() -> None:
-    with pytest.raises(RecipeError, match=r"leave mixture\.domains out"):
-        mix(temperature=2)
-    setting = by_size()
-    assert MixtureSettings(**setting.identity()) == setting
+def test_a_temperature_divides_what_shares_leave() -> None:
+    groups = [*SIZES, full("A/books/mid", 4000), full("A/math/mid", 1000)]
+    found = shares(groups, by_size(shares={"domain": {"web": 0.7}}, temperature={"domain": 2}),
+                   "domain")  # fmt: skip
+    assert found == {"web": 0.7, "books": 0.15, "code": 0.075, "math": 0.075}
+
+
+def test_settings_are_the_same_when_they_are_read_again() -> None:
+    setting = by_size(max_epochs={"copies": {2: 3}}, weights={"held_back": {True: 0}})
+    assert setting.weights == {"held_back": {"true": 0}}
+    assert MixtureSettings.model_validate(setting.identity()) == setting
 
 
 def test_a_domain_without_anything_gives_its_share_to_the_rest() -> None:
-    setting = mix(domains={"web": 1, "code": 1})
+    setting = mix(shares=HALF)
     only_web = [group for group in WEB_AND_CODE if group.domain == "web"]
     [phase] = phases_from(only_web, setting, SEQ_LEN)
-    assert phase == phases_from(only_web, mix(domains={"web": 1}), SEQ_LEN)[0]
+    assert phase == phases_from(only_web, mix(shares={}), SEQ_LEN)[0]
     assert plan_mixture(only_web, setting, SEQ_LEN) == ([phase], None)
 
 
@@ -375,7 +408,7 @@ def test_a_corpus_of_which_nothing_is_left_has_no_phases() -> None:
 
 
 def test_a_run_that_the_limits_do_not_allow_is_shortened_until_they_do() -> None:
-    setting = mix(run_tokens=100_000_000, max_epochs=3.0)
+    setting = mix(run_tokens=100_000_000, max_epochs=3)
     with pytest.raises(RecipeError, match="epochs"):
         phases_from(WEB_AND_CODE, setting, SEQ_LEN)
     phases, said = plan_mixture(WEB_AND_CODE, setting, SEQ_LEN)
@@ -386,7 +419,7 @@ def test_a_run_that_the_limits_do_not_allow_is_shortened_until_they_do() -> None
 
 def test_a_corpus_smaller_than_a_block_is_repeated_and_that_is_said() -> None:
     few = [full("A/web/high", 1)]
-    phases, said = plan_mixture(few, mix(domains={"web": 1}, block_samples=1000), SEQ_LEN)
+    phases, said = plan_mixture(few, mix(shares={}, block_samples=1000), SEQ_LEN)
     assert [sum(phase.counts.values()) for phase in phases] == [1000]
     assert said is not None
     assert said.startswith("groups are repeated more often than is allowed")
@@ -411,20 +444,21 @@ def by_language(setting: MixtureSettings, phase: int = 0) -> dict[str, int]:
 
 
 def test_weights_of_languages_multiply_inside_their_domain() -> None:
-    setting = mix(languages={"de": 4, "en": 0.5}, block_samples=1200)
+    setting = mix(weights={"language": {"de": 4, "en": 0.5}}, block_samples=1200)
     # web: 900 of 1200, split 8000*0.5 : 1000*4 : 1000
     assert by_language(setting) == {"web/en": 400, "web/de": 400, "web/fi": 100, "code/en": 300}
 
 
 def test_a_phase_has_weights_of_languages_and_labels_of_its_own() -> None:
     phases = [{"name": "main", "share": 0.5},
-              {"name": "b", "share": 0.5, "languages": {"en": 0}, "domains": {"code": 0}}]  # fmt: skip
-    setting = mix(languages={"de": 3}, phases=phases, max_epochs=9)
+              {"name": "b", "share": 0.5, "weights": {"language": {"en": 0}}}]  # fmt: skip
+    setting = mix(weights={"language": {"de": 3}}, phases=phases, max_epochs=9)
     assert by_language(setting, 1) == {"web/de": 600, "web/fi": 200}
 
 
 def test_languages_can_be_sampled_by_a_temperature() -> None:
-    [phase] = phases_from(LANGUAGES, mix(language_temperature=1.5, block_samples=1200), SEQ_LEN)
+    each = {"domain": {"*": {"temperature": {"language": 1.5}}}}
+    [phase] = phases_from(LANGUAGES, mix(inside=each, block_samples=1200), SEQ_LEN)
     shares = tempered({"en": 800_000, "de": 100_000, "fi": 100_000}, 1.5)
     assert shares["en"] / shares["de"] == pytest.approx(4)  # 8 ^ (1 / 1.5)
     assert phase.counts["A/web/mid/language=en"] == 600
@@ -439,7 +473,7 @@ def test_topics_and_grades_are_weighed_together() -> None:
         for c in ("math", "games")
     ]
     setting = MixtureSettings(
-        tiers={"high": 2, "low": 1}, labels={"topic": {"math": 3}}, block_samples=120
+        weights={"tier": {"high": 2, "low": 1}, "topic": {"math": 3}}, block_samples=120
     )
     [phase] = phases_from(groups, setting, SEQ_LEN)
     # 2*3 : 2 : 3 : 1
@@ -448,42 +482,18 @@ def test_topics_and_grades_are_weighed_together() -> None:
 
 
 def test_a_language_or_label_may_have_its_own_limit_of_epochs_and_the_lowest_counts() -> None:
-    setting = mix(
-        max_epochs_by_language={"de": 2}, max_epochs_by_label={"topic": {"math": 1.5}}, max_epochs=3
-    )
+    limits = {"default": 3, "language": {"de": 2}, "topic": {"math": 1.5}}
+    setting = mix(max_epochs=limits, inside={"domain": {"code": {"max_epochs": 9}}})
     both = labelled("web", 10, language="de", topic="math")
-    assert setting.limit(both) == (1.5, "max_epochs_by_label.topic.math")
-    assert setting.limit(LANGUAGES[1]) == (2, "max_epochs_by_language.de")
-    assert setting.limit(LANGUAGES[0]) == (3, "max_epochs")
+    assert setting.limit(both) == (1.5, "max_epochs.topic.math")
+    assert setting.limit(LANGUAGES[1]) == (2, "max_epochs.language.de")
+    assert setting.limit(LANGUAGES[0]) == (3, "max_epochs.default")
+    assert setting.limit(LANGUAGES[3]) == (9, "inside.domain.code.max_epochs")
+    assert mix(max_epochs=3).limit(both) == (3, "max_epochs")
 
 
 def test_the_weight_to_lower_may_be_that_of_a_label() -> None:
     groups = [labelled("web", 1000, topic="math"), labelled("web", 9000, topic="games")]
-    setting = MixtureSettings(labels={"topic": {"math": 50}}, block_samples=100)
-    with pytest.raises(RecipeError, match=r"lower mixture\.labels\.topic\.math to \d"):
+    setting = MixtureSettings(weights={"topic": {"math": 50}}, block_samples=100)
+    with pytest.raises(RecipeError, match=r"lower mixture\.weights\.topic\.math to \d"):
         phases_from(groups, setting, SEQ_LEN)
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"languages": {"xx": 1}}, "mixture.languages names 'xx', which is unknown"),
-        ({"labels": {"topic": {"math": 1}}}, "mixture.labels.topic: groups are not divided by"),
-        ({"max_epochs_by_language": {"xx": 1}}, "mixture.max_epochs_by_language names 'xx'"),
-        ({"max_epochs_by_label": {"topic": {"x": 1}}}, "groups are not divided by topic"),
-        (
-            {"phases": [{"name": "a", "share": 1, "languages": {"en": 0, "other": 0}}]},
-            "mixture.phases.a.languages: the phase has no weight at all",
-        ),
-    ],
-)
-def test_labels_that_groups_have_not_are_refused(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(RecipeError, match=said):
-        mix(**changes).check_labels({"language": ("en", "other")})
-    with pytest.raises(RecipeError, match="groups are not divided by language"):
-        mix(language_temperature=2).check_labels({})
-
-
-def test_a_negative_weight_of_a_label_is_refused() -> None:
-    with pytest.raises(RecipeError, match=r"mixture\.labels\.topic\.math is -1"):
-        mix(labels={"topic": {"math": -1}})

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 import pytest
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.shards.mixture import MixtureSettings, phases_from
+from corpus_assets.shards.mixture import phases_from
+from corpus_assets.shards.mixture_settings import MixtureSettings
 from corpus_assets.shards.mixture_table import DrawnGroup, gathered_rows, mix_of, mixture_rows
 from corpus_assets_tests.shards.test_mixture import SEQ_LEN, WEB_AND_CODE, full, mix, sized
 
@@ -19,7 +20,7 @@ def by_group(rows: Iterable[Row]) -> dict[str, Row]:
 
 
 def test_a_mix_shows_tokens_shares_epochs_and_limits_of_every_group() -> None:
-    setting = mix(max_epochs_by_tier={"low": 1}, max_epochs_by_domain={"code": 3})
+    setting = mix(max_epochs={"default": 4, "tier": {"low": 1}, "domain": {"code": 3}})
     made = mix_of(WEB_AND_CODE, setting, SEQ_LEN)
     assert made.problem is None
     rows = by_group(made.rows)
@@ -28,7 +29,7 @@ def test_a_mix_shows_tokens_shares_epochs_and_limits_of_every_group() -> None:
     assert high.share == high.phases["main"] == 0.25
     assert (rows["A/web/low"].allowed, rows["A/web/low"].limit) == (
         1,
-        "max_epochs_by_tier.low",
+        "max_epochs.tier.low",
     )
     assert rows["A/code/mid"].allowed == 3
     assert sum(row.share for row in made.rows) == pytest.approx(1)
@@ -45,7 +46,7 @@ def test_the_table_of_phases_is_that_of_the_manifest() -> None:
 def test_a_cooldown_that_drops_low_tiers_and_lifts_high_ones_shows_in_its_column() -> None:
     phases = [
         {"name": "main", "share": 0.85},
-        {"name": "cooldown", "share": 0.15, "tiers": {"low": 0, "high": 4.0}},
+        {"name": "cooldown", "share": 0.15, "weights": {"tier": {"low": 0, "high": 4.0}}},
     ]
     made = mix_of(WEB_AND_CODE, mix(phases=phases, run_tokens=16_000_000), SEQ_LEN)
     rows = by_group(made.rows)
@@ -65,7 +66,11 @@ def test_a_mix_that_asks_for_too_much_is_shown_as_asked_with_the_reason() -> Non
 @pytest.mark.parametrize("run_tokens", [3_000_000, 10_000_000, 10**12])
 @pytest.mark.parametrize("block", [7, 64, 800])
 def test_the_longest_run_that_a_refusal_names_is_accepted(run_tokens: int, block: int) -> None:
-    setting = mix(run_tokens=run_tokens, block_samples=block, max_epochs_by_domain={"code": 1.5})
+    setting = mix(
+        run_tokens=run_tokens,
+        block_samples=block,
+        max_epochs={"default": 4, "domain": {"code": 1.5}},
+    )
     made = mix_of(WEB_AND_CODE, setting, SEQ_LEN)
     assert made.longest_run is not None
     with pytest.raises(RecipeError, match=f"lower run_tokens to {made.longest_run:,}"):
@@ -83,17 +88,27 @@ WAYS_OUT = re.compile(
 @pytest.mark.parametrize(
     ("changes", "weight"),
     [
-        ({"domains": {"web": 0.3, "code": 0.7}, "run_tokens": 1_000_000}, "domains.code"),
-        ({"temperature": 1, "domains": {}, "sources": {"B": 20}}, "sources.B"),
-        ({"domains": {"web": 1}, "tiers": {"high": 99, "low": 1}}, "tiers.high"),
-        ({"max_epochs_by_domain": {"code": 0.9}, "max_epochs": 5}, "domains.code"),
+        ({"shares": {"domain": {"web": 0.3, "code": 0.7}}, "run_tokens": 1_000_000},
+         "change.domain.code"),
+        ({"shares": {}, "weights": {"source": {"B": 20}, "tier": {"high": 2, "low": 0.5}}},
+         "weights.source.B"),
+        ({"shares": {}, "weights": {"tier": {"high": 99, "low": 1}}}, "weights.tier.high"),
+        ({"max_epochs": {"default": 5, "domain": {"code": 0.9}}}, "change.domain.code"),
+        (
+            {
+                "shares": {},
+                "inside": {"domain": {"web": {"shares": {"tier": {"high": 0.9}}}}},
+                "run_tokens": 1_000_000,
+            },
+            "inside.domain.web.change.tier.high",
+        ),
     ],
-)
+)  # fmt: skip
 def test_each_of_the_three_ways_out_that_a_refusal_names_is_accepted(
     changes: dict[str, Any], weight: str
 ) -> None:
     setting = mix(**{"max_epochs": 3, "block_samples": 64} | changes)
-    groups = WEB_AND_CODE if setting.domains != {"web": 1} else WEB_AND_CODE[:2]
+    groups = WEB_AND_CODE
     with pytest.raises(RecipeError) as caught:
         phases_from(groups, setting, SEQ_LEN)
     found = WAYS_OUT.search(str(caught.value))
@@ -104,30 +119,28 @@ def test_each_of_the_three_ways_out_that_a_refusal_names_is_accepted(
         (found["limit"], float(found["higher"])),
         ("run_tokens", int(found["run"].replace(",", ""))),
     ):
-        kind, _, name = key.partition(".")
-        changed = {**getattr(setting, kind), name: value} if name else value
-        assert phases_from(groups, setting.model_copy(update={kind: changed}), SEQ_LEN), key
+        assert phases_from(groups, setting.with_number(key.split("."), value), SEQ_LEN), key
 
 
 def test_where_no_single_weight_helps_the_refusal_says_so() -> None:
     """Less code means more of web, whose best tier is then repeated too often."""
-    setting = mix(domains={"web": 0.3, "code": 0.7}, run_tokens=2_000_000, max_epochs=3)
-    with pytest.raises(RecipeError, match="lower the weight of domain 'code' .* and others with"):
+    shares = {"domain": {"web": 0.3, "code": 0.7}}
+    setting = mix(shares=shares, run_tokens=2_000_000, max_epochs=3)
+    with pytest.raises(RecipeError, match="lower the shares or weights of several values together"):
         phases_from(WEB_AND_CODE, setting, SEQ_LEN)
 
 
 def test_where_no_run_is_short_enough_a_smaller_block_is_named() -> None:
     groups = [full("A/web/mid", 10), full("A/code/mid", 2)]
     with pytest.raises(RecipeError, match="lower block_samples, since the corpus is smaller"):
-        phases_from(groups, mix(domains={"web": 1, "code": 1}), SEQ_LEN)
+        phases_from(groups, mix(shares={"domain": {"web": 0.5, "code": 0.5}}), SEQ_LEN)
 
 
 def test_replay_may_be_allowed_for_one_group_and_refused_for_another() -> None:
     setting = mix(
         run_tokens=1_200_000,
-        max_epochs=1.0,
-        max_epochs_by_domain={"web": 1.0, "code": 8},
-        max_epochs_by_group={"web/high": 6},
+        max_epochs={"default": 1, "domain": {"code": 8}},
+        inside={"domain": {"web": {"max_epochs": {"tier": {"high": 6}}}}},
     )
     rows = by_group(mix_of(WEB_AND_CODE, setting, SEQ_LEN).rows)
     assert rows["A/web/high"].epochs > 1
@@ -141,25 +154,34 @@ def test_replay_may_be_allowed_for_one_group_and_refused_for_another() -> None:
     ("limits", "expected"),
     [
         ({}, (4.0, "max_epochs")),
-        ({"max_epochs_by_domain": {"web": 2}}, (2.0, "max_epochs_by_domain.web")),
-        ({"max_epochs_by_tier": {"low": 9}}, (9.0, "max_epochs_by_tier.low")),
+        ({"max_epochs": 3}, (3.0, "max_epochs")),
+        ({"max_epochs": {"domain": {"web": 2}}}, (2.0, "max_epochs.domain.web")),
+        ({"max_epochs": {"tier": {"low": 9}}}, (9.0, "max_epochs.tier.low")),
+        ({"max_epochs": {"domain": {"web": 2}, "tier": {"low": 1}}}, (1.0, "max_epochs.tier.low")),
+        ({"max_epochs": {"default": 2, "tier": {"high": 1}}}, (2.0, "max_epochs.default")),
+        ({"max_epochs": {"tier": {"high": 1}}}, (4.0, "max_epochs.default")),
         (
-            {"max_epochs_by_domain": {"web": 2}, "max_epochs_by_tier": {"low": 1}},
-            (1.0, "max_epochs_by_tier.low"),
+            {"max_epochs": {"domain": {"web": 2}, "source": {"A": 1.5, "B": 1}}},
+            (1.5, "max_epochs.source.A"),
         ),
-        ({"max_epochs_by_source": {"A": 9}}, (9.0, "max_epochs_by_source.A")),
         (
-            {"max_epochs_by_domain": {"web": 2}, "max_epochs_by_source": {"A": 1.5, "B": 1}},
-            (1.5, "max_epochs_by_source.A"),
+            {
+                "max_epochs": {"tier": {"low": 1}},
+                "inside": {"domain": {"web": {"max_epochs": {"tier": {"low": 3}}}}},
+            },
+            (3.0, "inside.domain.web.max_epochs.tier.low"),
         ),
         (
-            {"max_epochs_by_tier": {"low": 1}, "max_epochs_by_group": {"web/low": 3}},
-            (3.0, "max_epochs_by_group.web/low"),
+            {
+                "max_epochs": {"tier": {"low": 1}},
+                "inside": {"domain": {"*": {"max_epochs": 5}}},
+            },
+            (5.0, "inside.domain.*.max_epochs"),
         ),
     ],
 )
 def test_the_closest_limit_counts(limits: dict[str, Any], expected: tuple[float, str]) -> None:
-    assert MixtureSettings(**limits).limit(full("A/web/low", 1)) == expected
+    assert MixtureSettings.model_validate(limits).limit(full("A/web/low", 1)) == expected
 
 
 def test_groups_too_small_for_a_block_are_named_with_the_block_that_has_them() -> None:
@@ -177,7 +199,7 @@ def test_a_domain_of_many_small_groups_keeps_its_share() -> None:
         full(f"S{number:03d}/web/{tier}", 100) for number in range(150) for tier in ("high", "low")
     ]
     groups = [*many, full("A/code/mid", 10_000)]
-    setting = MixtureSettings(domains={"web": 0.5, "code": 0.5}, block_samples=256)
+    setting = mix(shares={"domain": {"web": 0.5, "code": 0.5}}, block_samples=256)
     [phase] = phases_from(groups, setting, SEQ_LEN)
     counts: dict[str, int] = {}
     for name, count in phase.counts.items():
@@ -221,7 +243,7 @@ def test_thousands_of_groups_are_mixed_exactly() -> None:
         for n in range(700)
         for domain in ("web", "code")
     ]
-    setting = mix(domains={"web": 0.7, "code": 0.3}, block_samples=100_000)
+    setting = mix(shares={"domain": {"web": 0.7, "code": 0.3}}, block_samples=100_000)
     made = mix_of(groups, setting, SEQ_LEN)
     assert made.problem is None
     assert sum(row.share for row in made.rows if row.domain == "web") == pytest.approx(

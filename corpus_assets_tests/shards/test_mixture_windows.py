@@ -6,13 +6,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from corpus_assets.core.errors import RecipeError
-from corpus_assets.shards.mixture import (
-    MixedGroup,
-    MixtureSettings,
-    PhaseSettings,
-    phases_from,
-    requested_mix,
-)
+from corpus_assets.shards.mixture import phases_from, requested_mix
+from corpus_assets.shards.mixture_settings import MixedGroup, MixtureSettings, PhaseSettings
 from corpus_loader import Order
 from corpus_loader.manifest import Phase, group_id, join_labels
 
@@ -47,17 +42,25 @@ def corpora(draw: st.DrawFn) -> Made:
                 tokens = int(fills[name].sum())
                 groups.append(MixedGroup(name, "S", domain, tier, samples, tokens, labels))
     block = draw(st.sampled_from([256, 512, 1024]))
+    parts = [draw(st.integers(50, 1000)) for _ in domains]
     setting = MixtureSettings(
-        domains={name: draw(st.floats(0.05, 1).map(lambda x: round(x, 3))) for name in domains},
+        shares={
+            "domain": {
+                name: float(f"{n / sum(parts):.6f}") for name, n in zip(domains, parts, strict=True)
+            }
+        },
+        weights={"tier": {"high": 2.0, "mid": 1.0, "low": 0.5}},
         phases=(
             PhaseSettings(name="main", share=0.85),
             PhaseSettings(
-                name="cooldown", share=0.15, tiers={"low": 0.2, "high": 3.0}, languages={"de": 2.5}
+                name="cooldown",
+                share=0.15,
+                weights={"tier": {"low": 0.2, "high": 3.0}, "language": {"de": 2.5}},
             ),
         ),
         block_samples=block,
         run_tokens=draw(st.integers(150, 400)) * block * SEQ_LEN,
-        max_epochs=1000,
+        max_epochs={"default": 1000},
     )
     try:
         phases = phases_from(groups, setting, SEQ_LEN)
@@ -97,7 +100,7 @@ def test_a_block_has_what_each_domain_and_tier_asks_for_up_to_one_sample(made: M
     groups, _, phases, _, setting = made
     requested = requested_mix(groups, setting, SEQ_LEN)
     for phase, ideal in zip(phases, requested.ideals, strict=True):
-        for domain in setting.domains:
+        for domain in setting.shares["domain"]:
             members = [group.id for group in groups if group.domain == domain]
             asked = sum(ideal[name] for name in members)
             assert abs(sum(phase.counts.get(name, 0) for name in members) - asked) < 1

@@ -33,8 +33,8 @@ RECIPE: dict[str, Any] = {
     "tokenizer": {"train": {"vocab_size": 300, "special_slots": 2}},
     "shards": {"seq_len": 64, "tokens_per_shard": 2048},
     "mixture": {
-        "domains": {"web": 2, "books": 1},
-        "tiers": {"high": 2, "low": 1},
+        "shares": {"domain": {"web": 0.67, "books": 0.33}},
+        "weights": {"tier": {"high": 2, "low": 1}},
         "block_samples": 24,
         "max_epochs": 100,
     },

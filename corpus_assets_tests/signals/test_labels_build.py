@@ -110,7 +110,7 @@ def test_a_document_is_shown_with_its_labels(
 def test_a_label_that_no_source_gives_is_refused(tmp_path: Path) -> None:
     wrong = CHANGES | {"signals.families": [{"family": "source_labels", "labels": ["topik"]}]}
     recipe = write(tmp_path / "in", wrong | {"selection.rules": [], "selection.tiers": None,
-                                             "mixture.tiers": {"all": 1}})  # fmt: skip
+                                             "mixture.weights": {}})  # fmt: skip
     with pytest.raises(
         RecipeError, match="no source has 'topik' under `fields.labels`; known: top"
     ):
@@ -151,7 +151,7 @@ def test_labels_of_one_source_are_learned_for_the_others(
         },
         "clusters": {"min_similarity": None},
         "selection.tiers": None,  # all of these texts have as many words
-        "mixture.tiers": {"all": 1},
+        "mixture.weights": {},
     }  # fmt: skip
     if by == "source_labels":
         changes["sources.0.fields"] = {"key": "id", "labels": {"given": "about"}}

@@ -100,7 +100,7 @@ def write_corpus(
         "signals": {"engine": engine, "families": families},
         "selection": {"rules": [{"name": "few_chars", "signal": "n_chars", "min": 1}]},
         "tokenizer": {"train": {"vocab_size": 300, "special_slots": 2}},
-        "mixture": {"domains": {"web": 1.0}, "tiers": {"all": 1.0}},
+        "mixture": {},
     }
     named = {family.get("name") for family in families}
     body["classifiers"] = {k: v for k, v in body["classifiers"].items() if k in named}  # type: ignore[attr-defined]

@@ -42,7 +42,7 @@ RECIPE: dict[str, Any] = {
     },
     "tokenizer": {"train": {"vocab_size": 400, "special_slots": 4}},
     "shards": {"seq_len": 64, "tokens_per_shard": 4096},
-    "mixture": {"domains": {"web": 1, "books": 3}, "tiers": {"all": 1}, "max_epochs": 100},
+    "mixture": {"shares": {"domain": {"web": 0.25, "books": 0.75}}, "max_epochs": 100},
 }
 SECRETS = {
     "short": "Write to Quillorix Vantzelgolm",

@@ -44,7 +44,9 @@ def test_a_new_snapshot_or_weight_changes_none(small_build: Place) -> None:
     more = {"crawl-1": "web/crawl-1/*", "crawl-2": "web/crawl-2/*", "crawl-3": "web/crawl-2/*"}
     new = {"sources.0.snapshots": more, "sources.0.site_files": dict.fromkeys(more, "sites")}
     assert set(reused(small_build, **new).pins) == pinned(small_build)
-    assert set(reused(small_build, **{"mixture.domains.web": 0.9}).pins) == pinned(small_build)
+    assert set(reused(small_build, **{"mixture.change.domain.web": 0.9}).pins) == pinned(
+        small_build
+    )
 
 
 def test_a_new_threshold_counts_lines_again_and_trains_nothing(small_build: Place) -> None:

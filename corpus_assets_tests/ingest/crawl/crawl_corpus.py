@@ -47,8 +47,6 @@ tokenizer:
 shards:
   seq_len: 64
 mixture:
-  domains: {web: 1.0}
-  tiers: {all: 1.0}
   block_samples: 8
   max_epochs: 100
 """

@@ -29,10 +29,9 @@ CHANGES: dict[str, Any] = {
          "only_languages": None},
     ],
     "selection.tiers": None,
-    "mixture.tiers": {"all": 1},
     "clusters": {"min_similarity": None},
     "shards.group_by": {"page_type": ["forum"]},
-    "mixture.labels": {"page_type": {"forum": 3}},
+    "mixture.weights": {"page_type": {"forum": 3}},
     "mixture.block_samples": 2000,
 }  # fmt: skip
 

@@ -60,11 +60,12 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
         "negatives": ["poor.jsonl", {"snapshots": ["s0"], "max_documents": 9}],
         "train": {"epochs": 5, "dim": 4, "bucket": 100, "word_ngrams": 1},
     }
-    domains = {"web": 0.7, "notes": 0.3}
     seed = draw.randrange(2**32)
     # In every second recipe all sources are of one domain, and their weights divide it.
     if seed % 2:
         sources = [source | {"domain": "web"} for source in sources]
+    is_one = len({source["domain"] for source in sources}) == 1
+    domains = {"web": 1.0} if is_one else {"web": 0.7, "notes": 0.3}
     # One recipe in five says the tier of one source by hand.
     if seed % 5 == 3:
         sources = [sources[0] | {"tier": "low"}, *sources[1:]]
@@ -165,23 +166,27 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
         },
         "mixture": {
             **(
-                {"temperature": 2.0}
+                {"temperature": {"domain": 2.0}}
                 if seed % 3 == 1
-                else {"domains": {s["domain"]: domains[s["domain"]] for s in sources}}
+                else {"shares": {"domain": domains}}
             ),
-            "source_temperature": 1.0 + seed % 2,
-            "sources": {"first": 2.0},
-            "tiers": {"high": 2.0, "low": 1.0, "all": 1.0},
-            "curve": curve,
-            "copies": {2: 1.5, 3: 2},
-            "labels": {"main_script": {"other": 2}} if seed % 3 == 2 else {},
+            "inside": {"domain": {"*": {"temperature": {"source": 1.0 + seed % 2}}}},
+            "weights": {
+                "source": {"first": 2.0},
+                **({"copies": {2: 1.5, 3: 2}} if seed % 5 == 2 else {}),
+                **({"main_script": {"other": 2}} if seed % 3 == 2 else {}),
+            },
             "block_samples": 16,
             "max_epochs": 1000,
         },
     }
+    if raw["selection"]["tiers"] is not None:
+        by_tier = {"tier": {"high": 2.0, "low": 1.0}}
+        raw["mixture"]["curve"] = curve
+        raw["mixture"]["weights"] |= by_tier if curve is None else {}
     if seed % 5 == 0 and raw["eval_suites"]:
         raw["mixture"]["phases"] = [
             {"name": "main", "share": 0.5},
-            {"name": "cooldown", "share": 0.5, "held_back": 0},
+            {"name": "cooldown", "share": 0.5, "weights": {"held_back": {True: 0}}},
         ]
     return parse_recipe(raw, "random recipe")
