@@ -38,6 +38,7 @@ EDIT = pa.struct(
         ("kind", pa.string()),
     ]
 )
+RECALL = pa.struct([("type", pa.string()), ("lines", pa.int32()), ("found", pa.int32())])
 PLACE = pa.struct([("start", pa.int32()), ("end", pa.int32())])
 
 LINE_KINDS_OF_TEXT = Column(
@@ -136,6 +137,12 @@ DOCUMENTS = Table(
             "page_type",
             pa.string(),
             "Article, forum, product ..., with `documents.extraction.page_type`.",
+        ),
+        Column(
+            "declared_recall",
+            pa.list_(RECALL),
+            "By type of schema.org: lines that the page declares in its JSON-LD, and how many of them "
+            "the text has, with `engine: blocks`. Null: it declares no text.",
         ),
         Column(
             "labels",

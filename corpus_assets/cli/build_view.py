@@ -21,6 +21,7 @@ from corpus_assets.clean import (
 from corpus_assets.core import files
 from corpus_assets.core.home import Home
 from corpus_assets.graph import Pipeline, language_losses_message
+from corpus_assets.ingest import recall_message, snapshot_recall
 from corpus_assets.tokenizer import TOKENIZER, audit_of
 from corpus_assets.versions import FunnelStep, Version, drift_lines, funnel_steps
 
@@ -112,8 +113,12 @@ def show_built(answer: Built) -> None:
 
 
 def _losses(pipeline: Pipeline) -> dict[str, list[str]]:
-    """Name snapshots in which a rule or cleaning dropped too much, all in all or of one kind."""
+    """Name snapshots in which extraction, a rule or cleaning lost too much, all in all or of one
+    kind."""
     kinds: dict[str, Callable[[str], tuple[bool, str]]] = {
+        "Texts that lack what their pages declare:": lambda snapshot: recall_message(
+            snapshot_recall(pipeline, snapshot)
+        ),
         "Large losses by language:": partial(language_losses_message, pipeline),
         "Large losses by cleaning:": lambda snapshot: losses_message(
             snapshot_losses(pipeline, snapshot)

@@ -27,6 +27,7 @@ HITS = tables.HITS.schema
 JUDGEMENTS = tables.JUDGEMENTS.schema
 
 SOURCE_LABELS = lineage_tables.DOCUMENTS.column("labels").name
+DECLARED_RECALL = lineage_tables.DOCUMENTS.column("declared_recall").field
 PAGE_TYPE = lineage_tables.DOCUMENTS.column("page_type").field
 LABELS = lineage_tables.FINAL_TEXT.column("labels").field
 """Of SELECTION too, where it is null when dropped."""

@@ -29,6 +29,7 @@ from corpus_assets.graph import (
     run_asset,
     tokenizer_checks,
 )
+from corpus_assets.ingest import DOCUMENTS
 from corpus_assets.scrub import SCRUBBED
 from corpus_assets.select import SELECTION
 from corpus_assets.session import Session
@@ -36,6 +37,10 @@ from corpus_assets.signals import SIGNALS
 from corpus_assets.tokenizer import TOKENIZER
 from corpus_assets.versions import DRIFT_CHECKS, drift_checks
 
+RECALL_CHECKS = {
+    "declared_recall": "Of no type of schema.org do more than a quarter of the texts lack half of what "
+    "their pages declare in JSON-LD."
+}
 LOSS_CHECKS = {
     "losses": "Cutting repeated lines and passages empties no document, and takes no more of a "
     "site's text than the recipe's bound.",
@@ -57,6 +62,7 @@ BLOCKING = frozenset({"schema", "conservation", "last_copies", *DRIFT_CHECKS})
 """Checks that, failed as errors, keep what is downstream from running; drift is an error above the
 recipe's error bound only."""
 MORE_CHECKS: Mapping[str, Mapping[str, str]] = {
+    DOCUMENTS.name: RECALL_CHECKS,
     SELECTION.name: {**LANGUAGE_CHECKS, **DRIFT_CHECKS},
     SIGNALS.name: SIGNAL_CHECKS,
     SIGNATURES.name: SIGNATURE_CHECKS,

@@ -1,5 +1,5 @@
-"""Checks of what an asset left behind: schema, conservation, survival, losses, yield, signals and
-signatures beside their references, and what the audit of the tokenizer says. Plain data for anyone."""
+"""Checks of what an asset left behind: schema, conservation, survival, what pages declare, losses, yield,
+signals and signatures beside their references, and what the audit of the tokenizer says. Plain data for anyone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +22,7 @@ from corpus_assets.core.lazy_sequence import spread
 from corpus_assets.dedup import compare_with_datasketch
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
+from corpus_assets.ingest import recall_message, snapshot_recall
 from corpus_assets.select import LOSSES_NOTE, Bounds, rule_losses_message, summed_losses
 from corpus_assets.signals import EngineComparison, compare_with_fasttext
 from corpus_assets.tokenizer import Audit, audit_of
@@ -47,6 +48,7 @@ def check_asset(pipeline: Pipeline, report: AssetReport) -> list[CheckOutcome]:
         _survival(pipeline, report),
     ]
     own = {
+        "documents": [_declared_recall],
         "signals": [_fasttext],
         "selection": [_language_losses],
         "signatures": [_datasketch],
@@ -120,6 +122,14 @@ def _survival(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     inside = low <= share <= high or not report.documents_in
     message = f"{share:.1%} survive; expected {low:.0%} to {high:.0%}"
     return CheckOutcome("survival", inside, message, True, {"survival": round(share, 4)})
+
+
+def _declared_recall(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
+    """Warn where texts of one type lack most of what their pages declare of themselves."""
+    recalls = snapshot_recall(pipeline, report.snapshot or "")
+    numbers = {f"recall_{one.type}": round(one.found / one.lines, 4) for one in recalls}
+    passed, message = recall_message(recalls)
+    return CheckOutcome("declared_recall", passed, message, True, numbers)
 
 
 def _losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:

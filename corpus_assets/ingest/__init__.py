@@ -6,6 +6,7 @@ from catalog.doors import lazy_exports
 
 if TYPE_CHECKING:
     from corpus_assets.ingest.crawl import CrawlPlace, CrawlSettings, choose_files
+    from corpus_assets.ingest.declared_recall import recall_message, snapshot_recall
     from corpus_assets.ingest.document_names import text_id_of
     from corpus_assets.ingest.documents import SUPPRESSED
     from corpus_assets.ingest.entry import SourceEntry
@@ -85,10 +86,12 @@ __all__ = [
     "pins_of_sites",
     "read_original",
     "read_stored_pages",
+    "recall_message",
     "refuse_absent",
     "remember_parts",
     "save_snapshot_files",
     "shown_url",
+    "snapshot_recall",
     "text_id_of",
     "with_site_files",
 ]

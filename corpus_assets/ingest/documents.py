@@ -21,7 +21,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from corpus_assets.core.schemas import DOCUMENTS, PAGE_TYPE, RECORDS, SOURCE_LABELS
+from corpus_assets.core.schemas import (
+    DECLARED_RECALL,
+    DOCUMENTS,
+    PAGE_TYPE,
+    RECORDS,
+    SOURCE_LABELS,
+)
 from corpus_assets.core.urls import Blocklist
 from corpus_assets.ingest.document_names import Names, make_text_id, names_of
 from corpus_assets.ingest.extract import (
@@ -65,10 +71,11 @@ __all__ = [
     "ingest_part",
 ]
 
-VERSION = 10
+VERSION = 11
 PROGRESS_EVERY = 50
 WAITING_RECORDS = 64
 WAITING_BYTES = 1_000_000
+RECALL = tuple(field.name for field in DECLARED_RECALL.type.value_type)
 
 
 SUPPRESSED = "suppressed"
@@ -108,6 +115,7 @@ class _Text:
     published_at: str | None = None
     page_type: str | None = None
     line_kinds: bytes | None = None
+    recalls: list[dict[str, Any]] | None = None
 
 
 class _Waiting(NamedTuple):
@@ -194,6 +202,7 @@ class _Ingest:
         self._suppressions = suppressions
         self._extractor = Extractor(settings.extraction, model)
         self._notes_type = settings.extraction.page_type
+        self._notes_recall = settings.extraction.engine == "blocks"
         rough = settings.gates.language_gate
         self._language_gate = None if rough is None else LanguageGate(rough, lid)
         self._extracted: dict[tuple[str, str, str], _Text] = {}
@@ -278,6 +287,7 @@ class _Ingest:
                     "line_kinds": found.line_kinds and list(found.line_kinds),
                     "labels": record.labels,
                     PAGE_TYPE.name: found.page_type,
+                    DECLARED_RECALL.name: found.recalls,
                 }
             )
 
@@ -291,6 +301,8 @@ class _Ingest:
         documents = DOCUMENTS
         if self._notes_type:
             documents = documents.append(PAGE_TYPE)
+        if self._notes_recall:
+            documents = documents.append(DECLARED_RECALL)
         labels = _label_type(self._spec.fields)
         if labels is not None:
             documents = documents.append(pa.field(SOURCE_LABELS, labels))
@@ -391,7 +403,9 @@ def _text_of(page: _Page, result: PageResult) -> _Text:
         return _Text(Refusal(result.reason, result.detail))
     published = find_page_date(page.markup, page.landmarks)
     found = _as_text(result.text, page_title(page.html), page_language(page.html), published)
-    return replace(found, page_type=result.page_type, line_kinds=result.line_kinds)
+    recalls = [dict(zip(RECALL, each, strict=True)) for each in result.recalls or ()] or None
+    kinds = result.line_kinds
+    return replace(found, page_type=result.page_type, line_kinds=kinds, recalls=recalls)
 
 
 def _as_text(

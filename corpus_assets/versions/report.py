@@ -88,6 +88,7 @@ def _sections(
         section("Kept by snapshot", "snapshots.html", _by_snapshot(pipeline),
                 whole, shipped("snapshots")),
         section("Yield by page type and language", "yields.html", yield_values(pipeline, yields, some), some, yields),
+        _declared(some),
         section("Language gate", "language_gate.html", _language_gate(pipeline), whole),
         section("Kept and dropped", "outcomes.html", _kept_beside_dropped(by_group, some),
                 some, *(panel for panel, _ in by_group)),
@@ -123,6 +124,14 @@ def section(
         return Section(title, Markup())
     body = render(TEMPLATES / template, **values)
     return Section(title, body + queries_of(tables, *panels) if panels else body)
+
+
+def _declared(tables: ReportTables) -> Section:
+    """Return what texts have of what their pages declare; nothing where that is not noted."""
+    panel = shipped("declared_recall")
+    if not tables.has_column("documents", "declared_recall"):
+        return Section(panel.title, Markup())
+    return panel_section(panel, tables)
 
 
 def _head(pipeline: Pipeline, manifest: Manifest) -> Values:

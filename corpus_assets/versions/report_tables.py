@@ -62,6 +62,11 @@ class ReportTables(LineageFiles):
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
 
+    def has_column(self, table: str, name: str) -> bool:
+        """Whether a table of the schema `raw` has a column that not every version has."""
+        columns = self.ask(f"FROM (DESCRIBE FROM raw.{table})")
+        return any(row["column_name"] == name for row in columns)
+
     def rows_of(self, table: str) -> str:
         scan = self.scan(table)
         if table in WITH_TEXT:

@@ -22,8 +22,7 @@ HEADS = ("documents", "kept", "share kept", "copies", "lost", "share lost", "mos
 
 def yield_panel(tables: ReportTables) -> Panel:
     """Return the query that counts by page type where documents have one, else by language alone."""
-    columns = tables.ask("SELECT column_name FROM (DESCRIBE FROM raw.documents)")
-    noted = any(row["column_name"] == "page_type" for row in columns)
+    noted = tables.has_column("documents", "page_type")
     return shipped("yields" if noted else "outcomes_by_language")
 
 

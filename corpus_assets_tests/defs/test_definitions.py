@@ -109,6 +109,7 @@ def test_every_stage_is_checked_for_schema_conservation_and_survival() -> None:
     for name in BY_SNAPSHOT:
         checks = {key.name for key in _assets()[name].check_keys}
         more = {
+            "documents": {"declared_recall"},
             "signals": {"fasttext"},
             "selection": {"language_losses"},
             "signatures": {"datasketch"},
@@ -322,7 +323,7 @@ def test_one_snapshot_can_be_materialized_by_hand_with_passing_checks(
         )
         checks = done.get_asset_check_evaluations()
         assert [check.check_name for check in checks].count("datasketch") == 1
-        assert len(checks) == 7
+        assert len(checks) == 8
         assert all(check.passed for check in checks)
         metadata = done.asset_materializations_for_node("documents")[0].metadata
         assert metadata["documents_in"].value == 26

@@ -28,21 +28,21 @@ from dataclasses import asdict, dataclass
 from typing import IO, NamedTuple
 
 from corpus_assets.core.errors import EngineError, MissingExtra
-from corpus_assets.ingest.extractors import ABSENT, ANSWER, FAILED, MEMORY, SIZE, TEXT
+from corpus_assets.ingest.extractors import ABSENT, ANSWER, FAILED, MEMORY, SIZE, TEXT, Recalls
 
 CHILD = "corpus_assets.ingest.extractors.page_child"
 START_TIME_LIMIT_S = 300
 PIPE_BYTES = 1 << 20
 PAGES_PER_CHILD = 20_000  # libxml2 keeps every name it has ever seen
 TRIES = 2
-Answer = tuple[int, bytes, bytes, bytes, float]
-"""Status, content, type of the page, kinds of its lines, CPU seconds."""
+Answer = tuple[int, list[bytes], float]
+"""Status; content, type of the page, kinds of its lines and recalls; CPU seconds."""
 OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class PageResult(NamedTuple):
-    """A page's text, or the reason why there is none; its type and the kinds of its lines, where
-    they are noted."""
+    """A page's text, or the reason why there is none; its type, the kinds of its lines and what it
+    has of what the page declares, where they are noted."""
 
     text: str
     reason: str | None
@@ -50,6 +50,7 @@ class PageResult(NamedTuple):
     cpu_seconds: float
     page_type: str | None = None
     line_kinds: bytes | None = None
+    recalls: Recalls | None = None
 
 
 class _Died(Exception):
@@ -101,11 +102,11 @@ class PageWorker:
         """
         page = html if isinstance(html, bytes) else html.encode("utf-8", "surrogatepass")
         cpu_seconds = 0.0
-        status, content, kind, lines, reason, detail = FAILED, b"", b"", b"", None, None
+        status, parts, reason, detail = FAILED, [b""] * 4, None, None
         killed_outside = False
         for attempt in range(TRIES):
             try:
-                [(status, content, kind, lines, spent)] = self._ask([page], is_alone=attempt > 0)
+                [(status, parts, spent)] = self._ask([page], is_alone=attempt > 0)
             except _Died as death:
                 killed_outside = -death.how in OUTSIDE
                 reason, detail = self._reason(death.how)
@@ -126,7 +127,7 @@ class PageWorker:
                     "runs out: run the same command again with fewer --workers"
                 )
             return PageResult("", reason, detail, cpu_seconds)
-        return _result(status, content, kind, lines, cpu_seconds)
+        return _result(status, parts, cpu_seconds)
 
     def close(self) -> None:
         """End the child now; the next page starts another."""
@@ -160,16 +161,16 @@ def _missing(message: bytes) -> MissingExtra:
     )
 
 
-def _result(
-    status: int, content: bytes, kind: bytes, lines: bytes, cpu_seconds: float
-) -> PageResult:
+def _result(status: int, parts: Sequence[bytes], cpu_seconds: float) -> PageResult:
+    content, kind, lines, recalls = parts
     if status == ABSENT:
         raise _missing(content)
     if status == FAILED:
         name = content.decode("utf-8", "replace")
         return PageResult("", "extraction_failed", name, cpu_seconds)
     text = content.decode("utf-8", "surrogatepass")
-    return PageResult(text, None, None, cpu_seconds, kind.decode() or None, lines or None)
+    found = [(name, n, has) for name, n, has in json.loads(recalls)] if recalls else None
+    return PageResult(text, None, None, cpu_seconds, kind.decode() or None, lines or None, found)
 
 
 class _Child:
@@ -186,7 +187,7 @@ class _Child:
         self.pages = 0
         _widen(self._process)
         try:
-            [(status, message, *_)] = self.ask([start_message], START_TIME_LIMIT_S)
+            [(status, [message, *_], _)] = self.ask([start_message], START_TIME_LIMIT_S)
         except _Died as death:
             how = f"it ended with {death.how}" if death.how else "it does not answer"
             raise EngineError(
@@ -224,10 +225,10 @@ class _Child:
         if len(head) < ANSWER.size:
             raise self._death()
         status, *sizes, cpu_microseconds = ANSWER.unpack(head)
-        content, kind, lines = parts = [stdout.read(size) for size in sizes]
+        parts = [stdout.read(size) for size in sizes]
         if list(map(len, parts)) != sizes:
             raise self._death()
-        return status, content, kind, lines, cpu_microseconds / 1e6
+        return status, parts, cpu_microseconds / 1e6
 
     def end(self) -> None:
         self._finalizer()

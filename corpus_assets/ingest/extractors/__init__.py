@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from catalog.doors import lazy_exports
 
 if TYPE_CHECKING:
-    from corpus_assets.ingest.extractors.engines import engine_version, make_engine
+    from corpus_assets.ingest.extractors.engines import Recalls, engine_version, make_engine
     from corpus_assets.ingest.extractors.page_child import (
         ABSENT,
         ANSWER,
@@ -17,4 +17,14 @@ if TYPE_CHECKING:
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 
-__all__ = ["ABSENT", "ANSWER", "FAILED", "MEMORY", "SIZE", "TEXT", "engine_version", "make_engine"]
+__all__ = [
+    "ABSENT",
+    "ANSWER",
+    "FAILED",
+    "MEMORY",
+    "SIZE",
+    "TEXT",
+    "Recalls",
+    "engine_version",
+    "make_engine",
+]

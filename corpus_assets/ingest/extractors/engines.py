@@ -4,7 +4,7 @@ A page is UTF-8, lone surrogates passed through, so that an extractor that wants
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,13 +18,18 @@ Engine = Callable[[bytes], str | None]
 WARMING = b"<p>a<pre>b</pre><table><tr><td>c</table>"
 
 
+Recalls = list[tuple[str, int, int]]
+"""Types of schema.org, each with the lines that a page declares and those that its text has."""
+
+
 class Extracted(NamedTuple):
-    """A page's text, its type where a recipe asks for that, and the kinds of its lines where the
-    engine knows them."""
+    """A page's text, its type where a recipe asks for that, and the kinds of its lines and what it
+    has of what the page declares where the engine knows them."""
 
     text: str
     page_type: str | None = None
     line_kinds: bytes = b""
+    recalls: Recalls | None = None
 
 
 def make_reader(options: dict[str, Any]) -> Callable[[bytes], Extracted]:
@@ -36,7 +41,7 @@ def make_reader(options: dict[str, Any]) -> Callable[[bytes], Extracted]:
         def read(page: bytes) -> Extracted:
             found = blocks.read(page)  # parsed once, for the text and for the type
             kind = found.page_type if has_type else None
-            return Extracted(found.text, kind, found.line_kinds)
+            return Extracted(found.text, kind, found.line_kinds, by_type(found.declared_recall))
     else:
         engine = make_engine(options)
         if not has_type:
@@ -48,6 +53,15 @@ def make_reader(options: dict[str, Any]) -> Callable[[bytes], Extracted]:
 
     read(WARMING)  # compiled before a page's limits count
     return read
+
+
+def by_type(recalls: "Iterable[pageblocks.Recall]") -> Recalls:
+    """Sums over the things of each type, types in the order of their names."""
+    sums: dict[str, tuple[int, int]] = {}
+    for kind, lines, found in recalls:
+        before = sums.get(kind, (0, 0))
+        sums[kind] = before[0] + lines, before[1] + found
+    return [(kind, *its) for kind, its in sorted(sums.items())]
 
 
 def make_engine(options: dict[str, Any]) -> Engine:

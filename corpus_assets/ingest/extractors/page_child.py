@@ -5,7 +5,8 @@ Started by `ingest.extract`, which sends some pages and waits for their texts:
 1. first message: the extractor's options and the limits, as JSON; answered when all is loaded, or
    with why it cannot be;
 2. every other message: pages in UTF-8; answered, when all are done, with the text of each and its
-   type and the kinds of its lines where they are noted, or with what went wrong.
+   type, the kinds of its lines and what it has of what the page declares where they are noted,
+   or with what went wrong.
 
 CPU time is limited for each page (RLIMIT_CPU: the kernel ends the process whatever it is doing, C
 code included). Memory is limited by the address space, and a page that took more resident memory
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from corpus_assets.ingest.extractors.engines import Extracted
 
 SIZE = struct.Struct("<Q")  # how many pages, and of each how many bytes
-ANSWER = struct.Struct("<BQIQQ")  # status, bytes of text, type and lines' kinds, CPU microseconds
+ANSWER = struct.Struct("<BQIQIQ")
+"""Status, bytes of text, type, lines' kinds and recalls, CPU microseconds."""
 TEXT, FAILED, MEMORY, ABSENT = 0, 1, 2, 3  # absent: a library, whatever the page
 MIB = 1 << 20
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # of `ru_maxrss`
@@ -64,7 +66,7 @@ def main() -> None:
             limit_cpu(time.process_time(), start["max_seconds"])
             status, *parts = _extract(read, page)
             if may_have_held(max_memory) and peak_memory() > max_memory:
-                status, *parts = MEMORY, b"", b"", b""
+                status, *parts = (MEMORY,)
             spent = time.process_time() - counted  # receiving the pages included
             counted += spent
             done.append(_answer(status, parts, spent))
@@ -81,18 +83,20 @@ def _message(error: Exception) -> bytes:
     return " ".join(f"{type(error).__name__}: {error}".split()).encode("utf-8", "replace")
 
 
-def _extract(read: "Callable[[bytes], Extracted]", page: bytes) -> tuple[int, bytes, bytes, bytes]:
-    """Status, text, the type of the page and the kinds of the lines, nothing where they are not
-    noted."""
+def _extract(read: "Callable[[bytes], Extracted]", page: bytes) -> tuple[int, *tuple[bytes, ...]]:
+    """Status, text, the type of the page, the kinds of the lines and the recalls as JSON, nothing
+    where they are not noted."""
     try:
-        text, kind, line_kinds = read(page)
-        return TEXT, text.encode("utf-8", "surrogatepass"), (kind or "").encode(), line_kinds
+        text, kind, line_kinds, recalls = read(page)
+        found = json.dumps(recalls).encode() if recalls else b""
+        written = text.encode("utf-8", "surrogatepass")
+        return TEXT, written, (kind or "").encode(), line_kinds, found
     except MemoryError:
-        return MEMORY, b"", b"", b""
+        return (MEMORY,)
     except ImportError as error:
-        return ABSENT, _message(error), b"", b""
+        return ABSENT, _message(error)
     except Exception as error:  # one page must not stop a part, whatever it does inside
-        return FAILED, type(error).__name__.encode("utf-8", "replace"), b"", b""
+        return FAILED, type(error).__name__.encode("utf-8", "replace")
 
 
 def limit_cpu(used_seconds: float, allowed_seconds: int) -> None:
@@ -158,8 +162,8 @@ def _receive(source: BinaryIO) -> list[bytes] | None:
 
 
 def _answer(status: int, parts: Sequence[bytes] = (), cpu_seconds: float = 0.0) -> bytes:
-    text, kind, line_kinds = parts = [*parts, b"", b"", b""][:3]
-    head = ANSWER.pack(status, len(text), len(kind), len(line_kinds), int(cpu_seconds * 1e6))
+    parts = [*parts, b"", b"", b"", b""][:4]
+    head = ANSWER.pack(status, *map(len, parts), int(cpu_seconds * 1e6))
     return b"".join([head, *parts])
 
 

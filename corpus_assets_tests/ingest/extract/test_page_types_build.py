@@ -1,5 +1,6 @@
 """Types of pages in a build: a rule asks for them, groups and the mixture know them."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,10 @@ def page(kind: str, number: int) -> bytes:
     text = "".join(f"<p>{prose(f'{kind} {n}', number)}</p>" for n in range(4))
     named = f"<meta name=generator content='{GENERATORS.get(kind, '')}'>"
     said = '<meta property="og:type" content="article">' if kind == "article" else named
+    lines = [prose(f"{kind} 0", number).splitlines()[0], f"{number} words that stand nowhere"]
+    thing = {"@type": "DiscussionForumPosting", "text": "\n".join(lines)}
+    if kind == "forum":
+        said += f"<script type=application/ld+json>{json.dumps(thing)}</script>"
     made = f"<html><head>{said}<title>{kind} {number}</title></head><body><h1>{kind} {number}</h1>"
     return f"{made}<article>{text}</article></body></html>".encode()
 
@@ -71,6 +76,8 @@ def test_types_of_pages_decide_in_selection_and_mixture(tmp_path: Path) -> None:
         ["documentation", "unknown", 6, 6, "100.0%", 0, 0, "0.0%", ""],
         ["forum", "unknown", 6, 6, "100.0%", 0, 0, "0.0%", ""],
     ]
+    (rows,) = report.tables("What pages declare and their text has")
+    assert rows == [["DiscussionForumPosting", 6, 12, "50.0%", "0.0%"]]
     of_pages = {
         group.labels["page_type"]: group for group in made.groups if group.snapshot == "forum-1"
     }

@@ -6,6 +6,7 @@
 from pageblocks.charset import Decoded, PageText, decode, normalise, read_page
 from pageblocks.declarations import page_description, page_language, page_title
 from pageblocks.declared import Declared, declared
+from pageblocks.declared_text import BODY_TYPES
 from pageblocks.errors import ModelError, NotText, PageblocksError, TruthError
 from pageblocks.kernels.markup import markup_extent
 from pageblocks.kernels.rough_text import rough_text
@@ -16,6 +17,7 @@ from pageblocks.page_types import PAGE_TYPES_VERSION, PageType, page_type
 from pageblocks.recall import Recall, declared_recall
 
 __all__ = [
+    "BODY_TYPES",
     "LINE_KINDS",
     "PAGE_TYPES_VERSION",
     "VERSION",

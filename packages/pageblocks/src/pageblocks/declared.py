@@ -39,6 +39,12 @@ _STEPS = ("recipeInstructions", "step", "steps", "itemListElement")
 _ANSWERS = ("acceptedAnswer", "suggestedAnswer", "comment")
 _QUESTIONS = ("mainEntity", "itemListElement", "hasPart")
 
+_OF_TEXTS = (
+    b'articlebody"', b'recipe"', b'howto"', b'question"', b'answer"', b'discussionforumposting"',
+    b'comment"', b'product"', b"&quot;",
+)  # fmt: skip
+"""One of these stands in whatever has a text that is read here; much of JSON-LD has none."""
+
 _BEFORE_NAME = re.compile("[/#:]")
 _TAG = re.compile(r"</?[a-zA-Z]")
 _BREAKING = re.compile(
@@ -70,7 +76,8 @@ def declared(page: bytes) -> list[Declared]:
 def declared_things(page: bytes, parsed: Blocks | None = None) -> list[Declared]:
     """What the JSON-LD of a page in UTF-8 declares; `parsed` are its blocks where they are there."""
     reader = _Reader()
-    things = (thing for value in json_ld(page, parsed) for thing in reader.things(value))
+    values = json_ld(page, parsed, _OF_TEXTS)
+    things = (thing for value in values for thing in reader.things(value))
     return [thing for thing in things if thing.lines]
 
 
@@ -181,6 +188,9 @@ class _Reader:
 
 def lines_of_string(given: str) -> list[Line]:
     """The lines of a string that may hold markup, or entities in place of it."""
+    if given.isprintable() and given.isascii() and "<" not in given and "&" not in given:
+        line = " ".join(given.split())  # most are
+        return [Line("paragraph", line)] if line else []
     if "&lt;" in given and not _TAG.search(given):
         given = unescape(given)
     given = given.replace("\0", "")

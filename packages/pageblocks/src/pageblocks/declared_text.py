@@ -7,14 +7,16 @@ on the page, where it is in its order and form. Of several bodies the longest is
 its parts, or about other pages. What the page says is not free for everybody is not taken.
 """
 
-from pageblocks.declared import ARTICLE_TYPES, Declared, declared_things
+from collections.abc import Callable, Iterable
+
+from pageblocks.declared import ARTICLE_TYPES, Declared
 from pageblocks.kernels.blocks import Blocks
 from pageblocks.lines import CODES, OTHER, Line, MainText
 from pageblocks.recall import declared_recall
 
 MAX_SHARE = 0.25
 """Of the declared lines that a main text has which gives way to them."""
-BODIES = ARTICLE_TYPES | {
+BODY_TYPES = ARTICLE_TYPES | {
     "Recipe",
     "HowTo",
     "FAQPage",
@@ -32,17 +34,20 @@ _OF_BODIES = (
 
 
 def declared_text(
-    markup: bytes, parsed: Blocks, text: str, format: str = "text"
+    markup: bytes,
+    parsed: Blocks,
+    text: str,
+    format: str,
+    things: Callable[[], Iterable[Declared]],
 ) -> MainText | None:
-    """The text that a page in UTF-8 declares, where it has to take the place of its main text."""
+    """The text that a page in UTF-8 declares, where it has to take the place of its main text.
+    `things` reads what its JSON-LD declares; few pages need it."""
     longer = (
         markup[start:end] for start, end in parsed.json_ld.tolist() if end - start > len(text)
     )
     if not any(name in script for script in longer for name in _OF_BODIES):
         return None
-    bodies = [
-        thing for thing in declared_things(markup, parsed) if thing.type in BODIES and thing.is_free
-    ]
+    bodies = [thing for thing in things() if thing.type in BODY_TYPES and thing.is_free]
     if not bodies:
         return None
     longest = max(bodies, key=_size)  # the first of equals

@@ -8,7 +8,7 @@ than `MAX_DEPTH`, whatever the depth of the caller's stack. Time is linear in th
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from html import unescape
 from typing import Any
 
@@ -30,16 +30,22 @@ _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str, parse_
 """Numbers stay as they are written: nobody calculates, and long ones would take time."""
 
 
-def json_ld(page: bytes, parsed: Blocks | None = None) -> list[Any]:
+def json_ld(
+    page: bytes, parsed: Blocks | None = None, names: Collection[bytes] = (b"",)
+) -> list[Any]:
     """The values of a page in UTF-8, in its order, its numbers as strings; `parsed` are its blocks
-    where they are there already."""
+    where they are there already. Scripts that have none of some `names`, in lower case, are passed
+    over."""
     values: list[Any] = []
     size = 0
     for start, end in (find_blocks(page) if parsed is None else parsed).json_ld.tolist():
         size += end - start
         if size > MAX_BYTES:
             break
-        values += _values(page[start:end].decode("utf-8", "replace"))
+        script = page[start:end]
+        lower = script.lower()
+        if any(name in lower for name in names):
+            values += _values(script.decode("utf-8", "replace"))
     return values
 
 

@@ -7,7 +7,8 @@
 5. where the page declares a text of its own and shows none of it, that is its text (`declared_text`).
 """
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from pageblocks.charset import PageText, normalise, read_page
 from pageblocks.charset_guess import Detector
 from pageblocks.declarations import page_title
+from pageblocks.declared import Declared, declared_things
 from pageblocks.declared_text import declared_text
 from pageblocks.errors import NotText
 from pageblocks.kernels.block_features import block_features
@@ -28,6 +30,7 @@ from pageblocks.model import MODEL, judge, kept_blocks, read_model
 from pageblocks.page_types import PageType, page_type
 from pageblocks.places import Kind, Places
 from pageblocks.plain_text import text_of
+from pageblocks.recall import Recall, declared_recall
 
 VERSION = 10  # raise it whenever the same model could give another text
 Format = Literal["text", "markdown"]
@@ -55,11 +58,13 @@ class Page:
         chances: Ints,
         kept: npt.NDArray[np.bool_],
         written: MainText,
-        is_declared: bool = False,
+        is_declared: bool,
+        things: Callable[[], list[Declared]],
     ) -> None:
         self._markup, self._parsed, self._chances, self._kept = markup, parsed, chances, kept
         self.text, self.line_kinds = written
         self.is_declared = is_declared
+        self._things = things
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -86,6 +91,12 @@ class Page:
     def page_type(self) -> PageType:
         """What kind of page it is, by what it declares and by its form."""
         return page_type(self._markup, self._parsed)
+
+    @cached_property
+    def declared_recall(self) -> list[Recall]:
+        """What the text has of each thing that the page declares in its JSON-LD."""
+        things = self._things()
+        return declared_recall(things, self.text) if things else []
 
     @cached_property
     def title(self) -> str | None:
@@ -139,9 +150,10 @@ class Extractor:
         text, kinds = self._write(parsed, kept, self._include_tables)
         # Lines stay what they are: no block holds another line's end than `\n`.
         text = normalise(text)
-        said = declared_text(markup, parsed, text, self._format)
+        things = cache(partial(declared_things, markup, parsed))
+        said = declared_text(markup, parsed, text, self._format, things)
         written = said or MainText(text, kinds if text else b"")
-        return Page(markup, parsed, chances, kept, written, said is not None)
+        return Page(markup, parsed, chances, kept, written, said is not None, things)
 
 
 def extract(
