@@ -164,8 +164,8 @@ def build(
         building.pin()
         made = building.found()
         if made is not None and runner.knows(session, made):
-            if made.gave_way is not None:
-                session.progress.log(f"mixture: {made.gave_way}")
+            for line in made.gave_way:
+                session.progress.log(f"mixture: {line}")
             if release:
                 _release(session, made, InProcess())
             return made
@@ -252,8 +252,8 @@ class Build:
                 for row in session.registry.lineage_files(self._same_as)
             }:
                 return
-            if made.gave_way is not None:
-                session.progress.log(f"mixture: {made.gave_way}")
+            for line in made.gave_way:
+                session.progress.log(f"mixture: {line}")
             try:
                 if not is_published(session.pipeline, session.registry, made):
                     publish_version(

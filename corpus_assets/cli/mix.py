@@ -75,6 +75,9 @@ def show_mix(answer: "MixAnswer") -> None:
         marked=[row.epochs > row.allowed for row in answer.rows],
     )
     print_line()
+    for share in answer.shares:
+        if share.problem is not None:
+            print_line(share.line())
     if answer.longest_run is not None:
         print_line(
             f"With these weights a run of up to {answer.longest_run:,} tokens stays inside "

@@ -124,7 +124,7 @@ def materialize_stage(
     return dg.MaterializeResult(
         metadata=stage_metadata(report, outcomes) | sizes,
         data_version=dg.DataVersion(report.content_hash),
-        check_results=[_check_result(outcome) for outcome in outcomes],
+        check_results=[check_result(outcome) for outcome in outcomes],
     )
 
 
@@ -201,7 +201,8 @@ def check_evaluation(
     )
 
 
-def _check_result(outcome: CheckOutcome) -> dg.AssetCheckResult:
+def check_result(outcome: CheckOutcome) -> dg.AssetCheckResult:
+    """Return a check as the result of a step."""
     return dg.AssetCheckResult(
         check_name=outcome.name,
         passed=outcome.passed,

@@ -128,9 +128,10 @@ class RunRecord:
     def published(self, version: Version) -> None:
         self._instance.add_dynamic_partitions(VERSIONS.name or "", [version.name])
         self._instance.add_run_tags(self.context.run_id, {VERSION_TAG: version.name})
-        metadata, content, outcome = recorded_version(self._session, version)
+        metadata, content, outcomes = recorded_version(self._session, version)
         self._materialized(CORPUS_VERSION, version.name, metadata, content)
-        self._checked(CORPUS_VERSION, version.name, outcome)
+        for outcome in outcomes:
+            self._checked(CORPUS_VERSION, version.name, outcome)
         known = set(self._instance.get_dynamic_partitions(VERSIONS.name or ""))
         for old in self._session.replaces:
             if old in known:

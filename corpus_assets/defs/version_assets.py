@@ -12,10 +12,10 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest
 from corpus_assets.core.store import sha256_hex
 from corpus_assets.defs.links import certificate_links, version_links
-from corpus_assets.defs.materialize import check_evaluation, check_spec
+from corpus_assets.defs.materialize import check_evaluation, check_result, check_spec
 from corpus_assets.defs.partitions import EVERY, VERSIONS
 from corpus_assets.defs.resources import CorpusResource
-from corpus_assets.graph import CheckOutcome, check_version
+from corpus_assets.graph import CheckOutcome, check_shares, check_version
 from corpus_assets.session import Session, open_home
 from corpus_assets.versions import (
     FunnelStep,
@@ -45,7 +45,13 @@ VERSION_CODE = "1"  # of both assets
             "conservation",
             "Ingested = in shards + dropped, exactly, for every snapshot.",
             VERSIONS,
-        )
+        ),
+        check_spec(
+            CORPUS_VERSION,
+            "shares",
+            "Shares got = shares asked, up to whole samples and blocks, for every phase.",
+            VERSIONS,
+        ),
     ],
 )
 def corpus_version_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) -> Result:
@@ -55,22 +61,18 @@ def corpus_version_asset(context: dg.AssetExecutionContext, corpus: CorpusResour
         publish_version(
             session.pipeline, session.registry, version, session.replaces, session.requests
         )
-        metadata, content, outcome = recorded_version(session, version)
+        metadata, content, outcomes = recorded_version(session, version)
     return dg.MaterializeResult(
         metadata=metadata,
         data_version=dg.DataVersion(content),
-        check_results=[
-            dg.AssetCheckResult(
-                check_name=outcome.name, passed=outcome.passed, description=outcome.message
-            )
-        ],
+        check_results=[check_result(outcome) for outcome in outcomes],
     )
 
 
 def recorded_version(
     session: Session, version: Version
-) -> tuple[dict[str, Any], str, CheckOutcome]:
-    """Return what Dagster shows of a published version, its data version, and its check."""
+) -> tuple[dict[str, Any], str, list[CheckOutcome]]:
+    """Return what Dagster shows of a published version, its data version, and its checks."""
     pipeline, groups = session.pipeline, version.manifest.groups
     metadata: dict[str, Any] = version_links(version.name, pipeline.store.url)
     if session.requests:
@@ -86,8 +88,8 @@ def recorded_version(
         "lock_digest": version.lock.digest,
         "removed_documents": _removed(session, version.name),
     }
-    outcome = check_version(pipeline, version.manifest)
-    return metadata, sha256_hex(version.manifest_bytes), outcome
+    outcomes = [check(pipeline, version.manifest) for check in (check_version, check_shares)]
+    return metadata, sha256_hex(version.manifest_bytes), outcomes
 
 
 @dg.asset(

@@ -24,6 +24,7 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
 from corpus_assets.ingest import recall_message, snapshot_recall
 from corpus_assets.select import LOSSES_NOTE, Bounds, rule_losses_message, summed_losses
+from corpus_assets.shards import shares_met
 from corpus_assets.signals import EngineComparison, compare_with_fasttext
 from corpus_assets.tokenizer import Audit, audit_of
 from corpus_loader import Manifest
@@ -242,6 +243,18 @@ def check_version(pipeline: Pipeline, manifest: Manifest) -> CheckOutcome:
             )
     message = "; ".join(problems) or "ingested = in shards + dropped, for every snapshot"
     return CheckOutcome("conservation", not problems, message)
+
+
+def check_shares(pipeline: Pipeline, manifest: Manifest) -> CheckOutcome:
+    """Shares got = shares asked, up to whole samples and blocks, for every phase."""
+    recipe = pipeline.recipe
+    groups = recipe.mixed_groups(manifest.groups)
+    found = shares_met(groups, recipe.mixture, manifest.seq_len, manifest.phases)
+    problems = [share.line() for share in found if share.problem is not None]
+    named = "; ".join(problems[:SHOWN])
+    message = named or f"{counted(len(found), 'share')} of the mixture as asked"
+    numbers = {"shares": len(found), "missed": len(problems)}
+    return CheckOutcome("shares", not problems, message, True, numbers)
 
 
 def _sum(pipeline: Pipeline, stage: str, snapshot: str, count: str) -> int:

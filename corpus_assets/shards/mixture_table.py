@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture import phases_from, requested_mix
+from corpus_assets.shards.mixture_check import ShareMet, shares_met
 from corpus_assets.shards.mixture_settings import MixedGroup, MixtureSettings
 from corpus_loader.manifest import Phase, join_labels
 
@@ -59,6 +60,7 @@ class Mix:
     run_tokens: int
     longest_run: int | None
     """Tokens of the longest run with these weights inside all limits."""
+    shares: tuple[ShareMet, ...]  # asked and got; none where the mix is refused
     unseen: tuple[str, ...]  # groups too small for one sample in a block
     block_samples: int
     block_samples_for_all: int  # a block in which every group has a sample
@@ -77,10 +79,12 @@ def mix_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
     """Compute what a run over a corpus would see; costs milliseconds, reads nothing."""
     requested = requested_mix(groups, settings, seq_len)
     problem: str | None = None
+    met: tuple[ShareMet, ...] = ()
     counts: list[dict[str, Fraction]] = list(requested.ideals)
     try:
         made = phases_from(groups, settings, seq_len)
         counts = [{name: Fraction(n) for name, n in phase.counts.items()} for phase in made]
+        met = shares_met(groups, settings, seq_len, made)
     except RecipeError as error:
         problem = str(error)
     draws = {group.id: Fraction(0) for group in groups}
@@ -114,6 +118,7 @@ def mix_of(groups: Sequence[MixedGroup], settings: MixtureSettings, seq_len: int
         problem=problem,
         run_tokens=requested.run_tokens,
         longest_run=requested.longest_run(settings),
+        shares=met,
         unseen=tuple(sorted(name for name in asked if not draws[name])),
         block_samples=settings.block_samples,
         block_samples_for_all=-(-settings.block_samples // min(wanted)) if wanted else 1,

@@ -24,7 +24,7 @@ from corpus_assets.core.store import read_output
 from corpus_assets.decontam import items_by_benchmark
 from corpus_assets.graph import Pipeline
 from corpus_assets.scrub import scrubbed_totals
-from corpus_assets.shards import mixture_rows, plan_mixture
+from corpus_assets.shards import mixture_rows, plan_mixture, shares_met
 from corpus_assets.signals import IMPORTED, Imported
 from corpus_assets.versions.drift import Shape, shape_of
 from corpus_assets.versions.funnel import funnel_steps
@@ -411,14 +411,21 @@ def _mixture(pipeline: Pipeline, manifest: Manifest) -> Values:
     phases = ", ".join(f"{phase.name} {phase.blocks} blocks" for phase in manifest.phases)
     there = {group.domain for group in manifest.groups if group.samples}
     gone = sorted({source.domain for source in pipeline.recipe.sources} - there)
-    _, gave_way = plan_mixture(groups, pipeline.recipe.mixture, manifest.seq_len)
+    mixture = pipeline.recipe.mixture
+    _, gave_way = plan_mixture(groups, mixture, manifest.seq_len)
+    shares = shares_met(groups, mixture, manifest.seq_len, manifest.phases)
     notes = [f"Nothing of domain {name} is left: its share goes to the others." for name in gone]
     notes += [gave_way] if gave_way is not None else []
+    notes += [share.line() for share in shares if share.problem is not None]
     return {
         "phases": phases,
         "block_samples": manifest.block_samples,
         "notes": notes,
         "rows": rows,
+        "shares": [
+            (share.key, Percent(share.asked), Percent(share.got), share.missing_tokens)
+            for share in shares
+        ],
     }
 
 

@@ -15,7 +15,7 @@ from corpus_assets.decontam import paraphrase_model
 from corpus_assets.graph import Pipeline
 from corpus_assets.ingest import EXTRACTION_MODEL, extraction_model
 from corpus_assets.recipe import Recipe
-from corpus_assets.shards import encoder_of, plan_mixture, token_dtype
+from corpus_assets.shards import encoder_of, plan_mixture, shares_met, token_dtype
 from corpus_assets.signals import MODEL, installed_folders, outside_classifiers, outside_models
 from corpus_loader.header import ShardHeader
 from corpus_loader.manifest import (
@@ -35,7 +35,7 @@ class Version:
     manifest: Manifest
     manifest_bytes: bytes
     lock: Lock
-    gave_way: str | None = None  # of the mixture, where it could not be held
+    gave_way: tuple[str, ...] = ()  # what of the mixture could not be held
 
     @property
     def is_empty(self) -> bool:
@@ -139,7 +139,11 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
     special = recipe.tokenizer.special_names()
     encoder = encoder_of(read_output(pipeline.store, tokenizer), special["eod"], special["pad"])
     seq_len = recipe.shards.pack.seq_len
-    phases, gave_way = plan_mixture(recipe.mixed_groups(groups), recipe.mixture, seq_len)
+    mixed = recipe.mixed_groups(groups)
+    phases, problem = plan_mixture(mixed, recipe.mixture, seq_len)
+    shares = shares_met(mixed, recipe.mixture, seq_len, phases)
+    gave_way = [problem] if problem is not None else []
+    gave_way += [share.line() for share in shares if share.problem is not None]
     pin = lock.calibrations["tokenizer"]
     dtype = token_dtype(recipe.shards.dtype, encoder.vocab_size)
     manifest = Manifest(
@@ -162,4 +166,4 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
         groups=tuple(groups),
         phases=tuple(phases),
     )
-    return Version(name, manifest, manifest.dump(), lock, gave_way)
+    return Version(name, manifest, manifest.dump(), lock, tuple(gave_way))
