@@ -260,8 +260,17 @@ def test_snapshots_rules_edits_benchmarks_and_groups(
     assert report.bars("Tokens by group") == {
         name: f"{sum(some):,} in {counted(len(some), 'shard')}" for name, some in groups.items()
     }
-    (mixed,) = report.tables("Mixture")
+    mixed, shares = report.tables("Mixture")
     assert {row[0]: row[1] for row in mixed} == {name: sum(some) for name, some in groups.items()}
+    assert [row[0] for row in shares] == [
+        "phases.main.share",
+        "phases.cooldown.share",
+        *(
+            f"phases.{phase}.shares.domain.{domain}"
+            for phase in ("main", "cooldown")
+            for domain in ("books", "web")
+        ),
+    ]
 
 
 def test_a_host_that_was_taken_down_is_not_in_the_report_after_it(place: Place) -> None:
