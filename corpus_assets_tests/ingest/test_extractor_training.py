@@ -81,6 +81,44 @@ def test_the_command_trains_a_model_and_measures_it(tmp_path: Path) -> None:
     assert "type other" in done.output
 
 
+def test_a_model_is_trained_on_what_a_crawl_declares(tmp_path: Path) -> None:
+    pages = [
+        response(
+            f"https://site-{n}.example/",
+            f"<script type=application/ld+json>{json.dumps({'@type': 'Article', 'articleBody': text})}"
+            f"</script><nav><a href=/>Home</a></nav><p>{text}</p><div><b>All rights</b></div>".encode(),
+        )
+        for n in range(20)
+        for text in [f"{n} of them. {SENTENCE * 3}"]
+    ]
+    crawl, out = tmp_path / "crawl", tmp_path / "model.json"
+    (crawl / "segment").mkdir(parents=True)
+    files = [crawl / "segment/a.warc.gz", crawl / "b.warc.gz"]
+    for number, file in enumerate(files):
+        file.write_bytes(members(*pages[number::2]))
+    given = ["train", str(out), "--from", str(crawl), "--trees", "2", "--json"]
+    done = CliRunner().invoke(extraction, given)
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    assert answer["pages"] + answer["held_out_pages"] == 20
+    assert answer["held_out_pages"] > 0
+    assert min(answer["f1"], answer["shipped_f1"]) > 0.9
+    trained_on = json.loads(out.read_bytes())["trained_on"]
+    assert (trained_on["pages"], list(trained_on["from"])) == (2000, ["b.warc.gz", "a.warc.gz"])
+    assert CliRunner().invoke(extraction, given).stdout == done.stdout
+    (empty := tmp_path / "empty").mkdir()
+    for place, said in ((empty, "no WARC file"), (nothing_declared(tmp_path), "declares its text")):
+        refused = CliRunner().invoke(extraction, ["train", str(out), "--from", str(place)])
+        assert isinstance(refused.exception, CorpusError)
+        assert said in str(refused.exception)
+
+
+def nothing_declared(folder: Path) -> Path:
+    warc = folder / "pages.warc.gz"
+    warc.write_bytes(members(response("https://a.org/", b"<p>one")))
+    return warc
+
+
 def test_labels_of_a_program_are_a_truth_set(tmp_path: Path) -> None:
     warc, out = tmp_path / "pages.warc.gz", tmp_path / "labels.jsonl.gz"
     records = [

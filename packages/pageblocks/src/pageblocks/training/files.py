@@ -9,7 +9,7 @@ from typing import Any
 from pageblocks.errors import TruthError
 from pageblocks.model import write_model
 from pageblocks.training.pages import make_pages, read_texts
-from pageblocks.training.training import TREES, train
+from pageblocks.training.training import TREES, TrainingPage, train
 from pageblocks.training.truth import StoredPage, Truth, read_documentation
 
 PER_HOST = 60
@@ -33,24 +33,28 @@ class FreePages:
 
 def train_model(
     out: Path,
-    truth: Sequence[Truth],
+    truth: Sequence[TrainingPage],
     free: FreePages,
     files: Mapping[str, Sequence[Path]],
     seed: int = 1,
     trees: int = TREES,
+    drawn: int | None = None,
 ) -> int:
     """Write a model trained on these pages, with the digests of the files they are from by what
-    each is for; the number of pages."""
+    each is for, and how many pages were to be `drawn` from a crawl; the number of pages."""
     rows = [*truth, *free.rows(seed)]
     if not rows:
         raise TruthError(
-            "no page to train on: give --truth, --documentation, or --made and --texts"
+            "no page to train on: give --truth, --documentation, --made and --texts, or a crawl with more "
+            "pages that declare their text"
         )
     trained_on: dict[str, Any] = {
         option: {file.name: _digest(file) for file in given}
         for option, given in files.items()
         if given
     }
+    if drawn is not None:
+        trained_on["pages"] = drawn
     trained_on |= {"per_host": free.per_host, "made": free.made, "seed": seed, "trees": trees}
     out.write_bytes(write_model(train(rows, seed, trees), trained_on))
     return len(rows)

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from pageblocks.kernels.block_trees import (
 from pageblocks.kernels.blocks import Blocks, find_blocks
 from pageblocks.model import BlockModel, judge, kept_blocks
 from pageblocks.plain_text import text_of
-from pageblocks.training.truth import Truth, block_labels, block_texts, f1_of
+from pageblocks.training.truth import Truth, f1_of
 from textkernels.hashing import fnv1a
 
 TREES = 80
@@ -29,11 +29,24 @@ CURVE_POINTS = 257
 FAILED_BELOW = 0.5
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+class TrainingPage(Protocol):
+    """A page to train on: in UTF-8, its site, and how much of each block is main content, NaN where
+    that is not known."""
+
+    @property
+    def page(self) -> bytes: ...
+    @property
+    def site(self) -> str: ...
+    def labels(self, page: Blocks, /) -> Floats: ...
 
 
 class _Example(NamedTuple):
     page: Blocks
     features: Ints
+    known: Mask  # blocks that are trained on, which the next two are of
     labels: Floats
     weights: Floats
     fold: int  # by site
@@ -47,7 +60,7 @@ class Measure(NamedTuple):
     pages: int
 
 
-def train(rows: Iterable[Truth], seed: int = 1, n_trees: int = TREES) -> BlockModel:
+def train(rows: Iterable[TrainingPage], seed: int = 1, n_trees: int = TREES) -> BlockModel:
     """Fit a model to truth. The second trees learn from chances that the first ones, grown without
     the site in question, would give."""
     return _train([_example(row) for row in rows], seed, n_trees)
@@ -58,7 +71,7 @@ def cross_validate(
     folds: int,
     seed: int = 1,
     n_trees: int = TREES,
-    also: Sequence[Truth] = (),
+    also: Sequence[TrainingPage] = (),
 ) -> list[float]:
     """F1 of each page by a model that saw no page of its site; the models are thrown away. They are
     trained on the pages of other sites, and of `also`."""
@@ -96,14 +109,19 @@ def measures(rows: Sequence[Truth], scores: Sequence[float]) -> Mapping[str, Mea
     }
 
 
-def _example(row: Truth) -> _Example:
+def _example(row: TrainingPage) -> _Example:
     page = find_blocks(row.page)
+    labels = row.labels(page)
+    known = ~np.isnan(labels)
     weights = np.minimum(np.sqrt(page.blocks[:, 5] + 1.0), 15.0)
     return _Example(
         page,
         block_features(page),
-        block_labels(block_texts(page), row.main_content),
-        weights * 200 / (weights.sum() + 50),  # a long page counts little more than a short one
+        known,
+        labels[known],
+        (weights * 200 / (weights.sum() + 50))[
+            known
+        ],  # a long page counts little more than a short
         fnv1a(row.site.encode("utf-8", "surrogatepass")) >> 7,
     )
 
@@ -121,7 +139,7 @@ def _train(examples: list[_Example], seed: int, n_trees: int) -> BlockModel:
 
     def fit(chosen: list[_Example], number: int) -> Trees:
         return grow(
-            np.vstack([one.features for one in chosen]),
+            np.vstack([one.features[one.known] for one in chosen]),
             np.concatenate([one.labels for one in chosen]),
             np.concatenate([one.weights for one in chosen]),
             n_trees,
@@ -134,6 +152,6 @@ def _train(examples: list[_Example], seed: int, n_trees: int) -> BlockModel:
         for number in np.flatnonzero(folds == fold):
             one = examples[number]
             chances = chances_of(scores_of(trees, one.features), curve)
-            rows[number] = add_context(one.page, one.features, chances)
+            rows[number] = add_context(one.page, one.features, chances)[one.known]
     second = grow(np.vstack(rows), labels, weights, n_trees, seed + INNER_FOLDS + 1)
     return BlockModel(fit(examples, INNER_FOLDS), second, curve)

@@ -40,6 +40,10 @@ class Truth(NamedTuple):
     lang: str
     site: str
 
+    def labels(self, page: Blocks) -> npt.NDArray[np.float64]:
+        """How much of each of its blocks is main content."""
+        return block_labels(block_texts(page), self.main_content)
+
 
 def f1_of(text: str, expected: str) -> float:
     """F1 over words in lower case, each as often as it stands; 0 for a page without text. Both in
