@@ -143,8 +143,15 @@ def reference() -> str:
 
 
 def key_count() -> int:
-    """How many keys a recipe may have: the fields of every model that reads one, each model once."""
-    return sum(len(model.model_fields) for _, model in sections(Recipe))
+    """How many keys a recipe may have: the fields of all models that read one, each counted where
+    it is declared."""
+    declared = {
+        (base, name)
+        for _, model in sections(Recipe)
+        for name in model.model_fields
+        for base in [next(b for b in model.__mro__ if name in vars(b).get("__annotations__", {}))]
+    }
+    return len(declared)
 
 
 def sections(root: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:

@@ -30,6 +30,7 @@ from corpus_assets.shards.mixture_settings import (
 )
 from corpus_assets.shards.mixture_tree import AskedShare, Level, level_of, token_shares
 from corpus_loader.manifest import Phase
+from corpus_loader.schedule import RatePiece
 
 __all__ = [
     "RequestedMix",
@@ -51,6 +52,7 @@ class RequestedMix:
     rates: tuple[Fraction, ...]  # by phase: blocks for each token of the run
     levels: tuple[Level, ...]  # by phase
     shares: tuple[tuple[AskedShare, ...], ...]  # by phase
+    learning_rates: tuple[tuple[RatePiece, ...], ...]  # by phase
 
     def draws(self, group: MixedGroup) -> Fraction:
         """Count the samples of a group that the whole run draws."""
@@ -136,6 +138,7 @@ def requested_mix(
     rates: list[Fraction] = []
     levels: list[Level] = []
     asked: list[tuple[AskedShare, ...]] = []
+    learning: list[tuple[RatePiece, ...]] = []
     for phase in settings.phases:
         level = level_of(settings, phase)
         tokens, shares = token_shares(level, present)
@@ -148,6 +151,7 @@ def requested_mix(
         rates.append(exact(phase.share) * total / settings.block_samples)
         levels.append(level)
         asked.append(tuple(shares))
+        learning.append(tuple(RatePiece(**vars(part)) for part in phase.learning_rate))
     blocks = tuple(max(1, round(run_tokens * rate)) for rate in rates)
     return RequestedMix(
         tuple(present),
@@ -158,6 +162,7 @@ def requested_mix(
         tuple(rates),
         tuple(levels),
         tuple(asked),
+        tuple(learning),
     )
 
 
@@ -166,11 +171,11 @@ def _phases(
 ) -> list[Phase]:
     drawn = {group.id: 0 for group in requested.groups}
     phases = []
-    for name, blocks, ideal, level in zip(
-        requested.phases, requested.blocks, requested.ideals, requested.levels, strict=True
-    ):
+    for place, (name, blocks) in enumerate(zip(requested.phases, requested.blocks, strict=True)):
+        ideal, level = requested.ideals[place], requested.levels[place]
         counts = _whole_counts(requested.groups, ideal, blocks, drawn, limits, block_samples, level)
-        phases.append(Phase(name=name, blocks=blocks, counts=counts))
+        rates = requested.learning_rates[place]
+        phases.append(Phase(name=name, blocks=blocks, counts=counts, learning_rate=rates))
     return phases
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -162,12 +162,39 @@ class LevelSettings(Settings):
                 yield f"max_epochs.{axis}", axis, list(limits)
 
 
+class RateSettings(Settings):
+    """A part of a phase, from one learning rate to another."""
+
+    share: float = Field(
+        default=1.0, gt=0, le=1, description="share of the phase; all parts sum to 1"
+    )
+    start: float = Field(ge=0, description="learning rate at its start, in the trainer's unit")
+    end: float = Field(ge=0, description="learning rate at its end")
+    shape: Literal["linear", "cosine", "sqrt"] = Field(
+        default="linear",
+        description="the way between them; `sqrt` is the cooldown of Hägele et al. 2024 "
+        "(arXiv:2405.18392)",
+    )
+
+
 class PhaseSettings(LevelSettings):
     """A stretch of the run, with its own division where it differs. What it says counts before
     what the mixture says: tables of shares replace, `change` and weights replace single values."""
 
     name: str = Field(default="", description="name of the phase; default `phase-1`, ...")
     share: float = Field(gt=0, le=1, description="share of the run's tokens; all phases sum to 1")
+    learning_rate: tuple[RateSettings, ...] = Field(
+        default=(),
+        exclude_if=is_absent,
+        description="learning rates for the trainer, written into the manifest",
+    )
+
+    @model_validator(mode="after")
+    def _has_whole_rates(self) -> "PhaseSettings":
+        total = sum(part.share for part in self.learning_rate)
+        if self.learning_rate and abs(total - 1) > 1e-6:
+            raise ValueError(f"shares of learning_rate sum to {total:g}; make them sum to 1")
+        return self
 
 
 class MixtureSettings(LevelSettings):

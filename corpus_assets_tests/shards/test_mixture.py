@@ -1,7 +1,7 @@
 """Weights to samples per block."""
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import assume, given, settings
@@ -10,9 +10,15 @@ from pydantic import ValidationError
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.shards.mixture import phases_from, plan_mixture
-from corpus_assets.shards.mixture_settings import MixedGroup, MixtureSettings, PhaseSettings
+from corpus_assets.shards.mixture_settings import (
+    MixedGroup,
+    MixtureSettings,
+    PhaseSettings,
+    RateSettings,
+)
 from corpus_assets.shards.mixture_table import mixture_rows
 from corpus_assets.shards.mixture_tree import tempered
+from corpus_loader.schedule import RatePiece, Shape
 
 SEQ_LEN = 100
 
@@ -497,3 +503,22 @@ def test_the_weight_to_lower_may_be_that_of_a_label() -> None:
     setting = MixtureSettings(weights={"topic": {"math": 50}}, block_samples=100)
     with pytest.raises(RecipeError, match=r"lower mixture\.weights\.topic\.math to \d"):
         phases_from(groups, setting, SEQ_LEN)
+
+
+def test_phases_hand_learning_rates_over_and_change_no_sample() -> None:
+    rates = [
+        {"share": 0.1, "start": 0, "end": 0.002},
+        {"share": 0.9, "start": 0.002, "end": 0.0002, "shape": "cosine"},
+    ]
+    plain = mix(phases=[{"name": "main", "share": 1}])
+    stated = mix(phases=[{"name": "main", "share": 1, "learning_rate": rates}])
+    [before], [after] = (phases_from(WEB_AND_CODE, each, SEQ_LEN) for each in (plain, stated))
+    assert (before.counts, before.blocks) == (after.counts, after.blocks)
+    assert before.learning_rate == ()
+    assert after.learning_rate == (
+        RatePiece(share=0.1, start=0.0, end=0.002),
+        RatePiece(share=0.9, start=0.002, end=0.0002, shape="cosine"),
+    )
+    assert get_args(RateSettings.model_fields["shape"].annotation) == get_args(Shape)
+    with pytest.raises(ValidationError, match="learning_rate sum to 0.9"):
+        mix(phases=[{"share": 1, "learning_rate": rates[1:]}])

@@ -6,6 +6,7 @@ field that has a default is left out of the JSON where it has that value.
 
 import functools
 import json
+import math
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -63,6 +64,8 @@ def _reader(kind: Any) -> Reader:
         return _list_reader(_reader(get_args(kind)[0]))
     if get_origin(kind) is dict:
         return _mapping_reader(_reader(get_args(kind)[1]))
+    if kind is float:
+        return _number_reader
     return _plain_reader(kind, {int: "a whole number", str: "text"}[kind])
 
 
@@ -136,6 +139,12 @@ def _plain_reader(kind: type, called: str) -> Reader:
         return value
 
     return read
+
+
+def _number_reader(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):  # True is no number
+        raise FieldError(f"{_short(value)} is not a number")
+    return float(value)
 
 
 def _short(value: Any) -> str:

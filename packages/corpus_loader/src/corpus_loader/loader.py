@@ -221,6 +221,10 @@ class Loader:
         shards = np.searchsorted(self._shard_ends, place, side="right")  # past empty ones
         return Places(at, draws.group, shards, place - self._shard_starts[shards])
 
+    def learning_rate(self, step: int) -> float | None:
+        """Return the learning rate of a step, by its first position; None where none is stated."""
+        return self.manifest.learning_rate(step * self.global_batch)
+
     def segments(self, batch: Batch) -> Segments:
         """Document boundaries of a batch, for attention that stays inside documents."""
         tokenizer = self.manifest.tokenizer

@@ -15,11 +15,14 @@ from pathlib import Path, PurePosixPath
 from corpus_loader.errors import FieldError, LoaderError
 from corpus_loader.fields import at_least, from_json, to_json
 from corpus_loader.index import Dtype
+from corpus_loader.schedule import RatePiece, check_pieces, rate_at
 
 FORMAT = "corpus-assets/manifest/1"
 FORMAT_2 = "corpus-assets/manifest/2"
 """Of manifests that a reader of the first form would not understand: groups have labels, or tokens
 two bytes."""
+FORMAT_3 = "corpus-assets/manifest/3"
+"""Of manifests with learning rates."""
 
 SHA256 = re.compile("[0-9a-f]{64}")
 OUTSIDE = re.compile(r"[\x00-\x1f\x7f\\]|://")
@@ -126,9 +129,11 @@ class Phase:
     name: str
     blocks: int
     counts: dict[str, int]  # group id: samples in a block
+    learning_rate: tuple[RatePiece, ...] = ()
 
     def __post_init__(self) -> None:
         at_least(self, 0, "blocks")
+        check_pieces(self.learning_rate)
         for group, count in self.counts.items():
             if count < 1:
                 raise FieldError(f"{count} is below 1; leave the group out", "counts", group)
@@ -189,9 +194,9 @@ class Manifest:
         except ValueError as error:
             raise LoaderError(f"{name} is not JSON ({error}); fetch it again") from error
         stated = found.pop("format", None) if isinstance(found, dict) else None
-        if stated not in (FORMAT, FORMAT_2):
+        if stated not in (FORMAT, FORMAT_2, FORMAT_3):
             raise LoaderError(
-                f"{name} has format {stated!r}, this package reads {FORMAT!r} and {FORMAT_2!r}: "
+                f"{name} has format {stated!r}, this package reads {FORMAT!r} to {FORMAT_3!r}: "
                 "use the corpus-assets that wrote it"
             )
         try:
@@ -209,6 +214,8 @@ class Manifest:
     @property
     def format(self) -> str:
         """The oldest format that can say what the version is."""
+        if any(phase.learning_rate for phase in self.phases):
+            return FORMAT_3
         is_new = self.dtype != "int32" or any(group.labels for group in self.groups)
         return FORMAT_2 if is_new else FORMAT
 
@@ -217,6 +224,17 @@ class Manifest:
         """Share of the samples' places that hold a document's token; the rest is padding."""
         places = sum(group.samples for group in self.groups) * self.seq_len
         return sum(group.tokens for group in self.groups) / places if places else 1.0
+
+    def learning_rate(self, position: int) -> float | None:
+        """Return the learning rate at a position of the run's order; None where its phase states
+        none."""
+        first = 0
+        for phase in self.phases:
+            samples = phase.blocks * self.block_samples
+            if first <= position < first + samples:
+                return rate_at(phase.learning_rate, (position - first) / samples)
+            first += samples
+        raise LoaderError(f"this run has positions 0..{first - 1}, not {position}")
 
     def sample_in_group(self, group: str, shard: str, sample: int) -> int:
         """Return the number in its group of a shard's sample."""
