@@ -171,7 +171,7 @@ def test_a_page_says_the_kinds_of_its_text() -> None:
     assert "\n".join(line.text for line in page.lines) == page.text
     assert bytes(map(LINE_KINDS.index, (line.kind for line in page.lines))) == page.line_kinds
     told = {line.kind for line in page.lines}
-    assert told == {"heading_1", "heading_2", "heading_3", "paragraph", "list_item", "quotation"}
+    assert told == {"heading_1", "heading_2", "paragraph", "list_item", "quotation"}
 
 
 @pytest.mark.parametrize("markup", ["", "<p></p>", "<!-- -->", "<script>a</script>"])

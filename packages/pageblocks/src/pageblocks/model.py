@@ -5,7 +5,8 @@
    neighbours and of the elements it stands in; the mean of both counts, brought nearer to that of
    blocks of the same make (`level`);
 3. the blocks are kept whose expected F1 over words is the highest;
-4. parts that are none by their own markup, and copies, are taken back (`prune`).
+4. parts that are none by their own markup, and copies, are taken back (`prune`), and so are the
+   comments under a story.
 
 All of it is integers: the text is the same on every processor.
 """
@@ -25,8 +26,13 @@ from pageblocks.kernels.block_features import CONTEXT, FEATURES, add_context, le
 from pageblocks.kernels.block_pruning import prune
 from pageblocks.kernels.block_trees import DEPTH, NODES, Ints, Trees, chances_of, keep, scores_of
 from pageblocks.kernels.blocks import Blocks
+from pageblocks.kernels.comments import comments_of_story
+from pageblocks.page_types import page_type
 
 MODEL = Path(__file__).with_name("model.json")
+WITH_COMMENTS = ("forum", "product", "documentation")
+"""Types of pages whose comments are their text: posts, reviews, and what is called so in references
+of programs."""
 
 
 class BlockModel(NamedTuple):
@@ -117,9 +123,18 @@ def judge(model: BlockModel, page: Blocks, features: Ints) -> Ints:
 
 
 def kept_blocks(
-    page: Blocks, chances: Ints, min_chance: int | None = None
+    markup: bytes, page: Blocks, chances: Ints, min_chance: int | None = None
 ) -> npt.NDArray[np.bool_]:
     """Choose the blocks of the main content: those with the best expected F1, or those with a
-    chance, of 0 to 1000, of so much; less what `prune` takes back."""
-    chosen = keep(chances, page.blocks[:, 5]) if min_chance is None else chances >= min_chance
-    return prune(page, chosen)
+    chance, of 0 to 1000, of so much; less what `prune` takes back. Where comments under a story were
+    among them, choose again without them: the story may have been the smaller part."""
+    kept = prune(page, _chosen(page, chances, min_chance))
+    is_comment = comments_of_story(page, kept)
+    if not (is_comment & kept).any() or page_type(markup, page) in WITH_COMMENTS:
+        return kept
+    chosen = _chosen(page, np.where(is_comment, 0, chances), min_chance)
+    return prune(page, chosen & ~is_comment)
+
+
+def _chosen(page: Blocks, chances: Ints, min_chance: int | None) -> npt.NDArray[np.bool_]:
+    return keep(chances, page.blocks[:, 5]) if min_chance is None else chances >= min_chance

@@ -32,7 +32,7 @@ from pageblocks.places import Kind, Places
 from pageblocks.plain_text import text_of
 from pageblocks.recall import Recall, declared_recall
 
-VERSION = 10  # raise it whenever the same model could give another text
+VERSION = 11  # raise it whenever the same model could give another text
 Format = Literal["text", "markdown"]
 
 
@@ -146,7 +146,7 @@ class Extractor:
         """Read a page that is in UTF-8, and without NUL, already."""
         parsed = find_blocks(markup)
         chances = judge(self._model, parsed, block_features(parsed))
-        kept = kept_blocks(parsed, chances, self._min_chance)
+        kept = kept_blocks(markup, parsed, chances, self._min_chance)
         text, kinds = self._write(parsed, kept, self._include_tables)
         # Lines stay what they are: no block holds another line's end than `\n`.
         text = normalise(text)

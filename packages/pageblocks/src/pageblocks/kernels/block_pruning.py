@@ -1,14 +1,13 @@
 """What is taken back of the blocks that a model chose: parts that are no main content by their own
 markup, and what stands twice.
 
-Navigation, footers, dialogs and forms say by their tag what they are; windows that a page lays over
-itself (cookies, sign-in) say it by their names, if they stand outside of `main` and `article`, where
-cookies may be baked; a shop's other goods by theirs ("related products"); and what an element's own
-style hides is not there to be read. What stands in `noscript` is for readers without scripts; it counts where it is
-nine tenths of what was chosen and half of the page. A kind of part is not believed where all of them hold half of
-what was chosen, or more: some pages are one form, and some are hidden until a script has run. Of
-windows it takes nine tenths: what they say of cookies can be longer than the page. One element that
-holds as much is the page itself (`<body class="cookies-not-set">`), and the next ones count.
+Navigation, footers, dialogs and forms say by their tag what they are; windows and notices (`windows`)
+and a shop's other goods ("related products") by their names; and what an element's own style hides is
+not there to be read. What stands in `noscript` is for readers without scripts; it counts where it is
+nine tenths of what was chosen and half of the page. A kind of part is not believed where all of them
+hold half of what was chosen, or more: some pages are one form, and some are hidden until a script has
+run. Of windows it takes nine tenths: what they say of cookies can be longer than the page. One element
+that holds as much is the page itself (`<body class="cookies-not-set">`), and the next ones count.
 
 An element is a *copy* where its text is that of an earlier element, block by block, and long enough
 not to be so by chance: parts for another screen, clones of slides, what a reply quotes. Paragraphs
@@ -29,9 +28,9 @@ from pageblocks.kernels.page_names import (
     NOT_SHOWN_BIT,
     OTHERS_BIT,
     TAGS,
-    WINDOW_BIT,
     names_in,
 )
+from pageblocks.kernels.windows import asking_boxes, windows
 from textkernels.compiled import kernel
 from textkernels.hashing import FNV_OFFSET, FNV_PRIME
 
@@ -43,7 +42,7 @@ HALF, WHOLE = 50, 90
 
 _NOT_MAIN = np.array([TAGS[name] for name in names_in("nav footer dialog form")], dtype=np.int32)
 _PRODUCT = 1 << HINTS["product"]
-_MAIN, _ARTICLE, _NOSCRIPT = TAGS["main"], TAGS["article"], TAGS["noscript"]
+_NOSCRIPT = TAGS["noscript"]
 _IS_PRE = FLAGS["is_pre"]
 _REFRAIN, _CELL = 1, 2
 _KINDS = np.zeros(len(BREAKING) + 2, dtype=np.int8)
@@ -58,7 +57,8 @@ def prune(page: Blocks, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     if len(page.blocks):
         tags, hints = page.elements[:, 1], page.elements[:, 2]
         kinds = [(tags == tag, HALF) for tag in _NOT_MAIN]
-        kinds += [(hints & NOT_SHOWN_BIT > 0, HALF), (_windows(page.elements), WHOLE)]
+        are_windows, are_notices = windows(page)
+        kinds += [(hints & NOT_SHOWN_BIT > 0, HALF), (are_windows, WHOLE), (are_notices, HALF)]
         kinds += [((hints & OTHERS_BIT > 0) & (hints & _PRODUCT > 0), HALF)]  # a shop's other goods
         for is_part, bound in kinds:
             if is_part.any():
@@ -66,20 +66,11 @@ def prune(page: Blocks, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         if (tags == _NOSCRIPT).any():
             for counted, bound in ((kept, WHOLE), (np.ones_like(kept), HALF)):
                 _drop_parts(page.blocks, page.elements, counted, kept, tags == _NOSCRIPT, bound)
+        boxes = asking_boxes(page, kept)
+        if boxes.any():
+            _drop_parts(page.blocks, page.elements, kept, kept, boxes, HALF)
         _drop_copies(page.text, page.blocks, page.elements, kept.copy(), kept, _KINDS)
     return kept
-
-
-@kernel
-def _windows(elements: Any) -> Any:
-    """Whether each element is a window by its names, and no part of the main content by its tags."""
-    is_main = np.zeros(len(elements), dtype=np.bool_)
-    is_window = np.zeros(len(elements), dtype=np.bool_)
-    for e in range(1, len(elements)):
-        tag = elements[e, 1]
-        is_main[e] = is_main[elements[e, 0]] or tag in (_MAIN, _ARTICLE)
-        is_window[e] = elements[e, 2] & WINDOW_BIT and not is_main[e]
-    return is_window
 
 
 @kernel

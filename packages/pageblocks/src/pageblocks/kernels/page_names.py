@@ -126,14 +126,30 @@ without accents. Singular for an article: sites name lists of them in the plural
 
 WINDOW_NAMES = names_in("cookie* consent* gdpr modal* popup* lightbox dialog alertdialog")
 """Words of what is laid over a page: it asks for something, or waits for a click."""
+LAYER_NAMES = names_in(
+    "onetrust* optanon* didomi* cybot* usercentrics* klaro osano* cky cookieyes cmplz* complianz* iubenda* truste "
+    "trustarc* evidon* tarteaucitron* axeptio* orejime borlabs* termly* sirdata* cmpbox* cmpwrapper* cookiehub "
+    "sourcepoint* consentmanager* rgpd* lgpd* dsgvo* browsehappy browserupgrade* outdatedbrowser* buorg* chromeframe "
+    "smartbanner* appbanner*"
+)
+"""Names that nothing else has: what asks for consent, what says that a browser is old, or to install an app."""
+SUBJECT_NAMES = names_in("browser* app apps ie javascript privacy dialog")
+NOTICE_NAMES = names_in(
+    "banner install* download promo prompt* warning* upgrade* update outdated unsupported obsolete old deprecated "
+    "notice alert* smart"
+)
+"""Words of both: a notice about the reader's program, and not about the page."""
 OTHERS_NAMES = names_in(
     "relat* recommend* similar upsell upsells crosssell aehnlich* ahnlich* similaire* relacionad* "
     "correlati podobn* powiazan* gerelateerd* souvisejic* pohozh* benzer* xiangguan* tuijian*"
 )
 """Words of what a page shows beside its own: with a word of `product`, a shop's other goods."""
-NOT_SHOWN_BIT, WINDOW_BIT, OTHERS_BIT = (1 << len(HINTS) << n for n in range(3))
+NOT_SHOWN_BIT, WINDOW_BIT, OTHERS_BIT, LAYER_BIT, SUBJECT_BIT, NOTICE_BIT = (
+    1 << len(HINTS) << n for n in range(6)
+)
 """Bits beside an element's hints, which are no features: its own style hides it, it has the names of
-a window, or of others of its kind."""
+a window, or of others of its kind, it is a layer by its role or by the name of its maker, and it has
+a word of a notice's subject and of a notice."""
 HINT_BITS_MASK = NOT_SHOWN_BIT - 1
 
 
@@ -170,7 +186,14 @@ def _hint_entries() -> dict[str, tuple[int]]:
         for table in (VOCABULARY, OTHER_LANGUAGES)
         for hint, words in table.items()
     ]
-    for bit, words in (*given, (WINDOW_BIT, WINDOW_NAMES), (OTHERS_BIT, OTHERS_NAMES)):
+    for bit, words in (
+        *given,
+        (WINDOW_BIT, WINDOW_NAMES),
+        (OTHERS_BIT, OTHERS_NAMES),
+        (LAYER_BIT, LAYER_NAMES),
+        (SUBJECT_BIT, SUBJECT_NAMES),
+        (NOTICE_BIT, NOTICE_NAMES),
+    ):
         for word in words:
             stem = word.rstrip("*")
             bits[stem] = bits.get(stem, 0) | bit | (stem != word) << 31

@@ -10,7 +10,11 @@ from pageblocks.kernels.page_names import (
     HINTS,
     IS_A,
     IS_SPAN,
+    LAYER_BIT,
     NOT_SHOWN_BIT,
+    NOTICE_BIT,
+    SUBJECT_BIT,
+    WINDOW_BIT,
     Words,
     find_slot,
     signed,
@@ -40,10 +44,20 @@ _KATEX = np.frombuffer(b"katex-html", dtype=np.uint8)
 _HIDDEN_MATHML = np.frombuffer(b"mwe-math-mathml", dtype=np.uint8)
 _FORMULA = np.frombuffer(b"formula", dtype=np.uint8)
 _JSON_LD = np.frombuffer(b"application/ld+json", dtype=np.uint8)
+_POSITION = np.frombuffer(b"position", dtype=np.uint8)
+_FIXED = np.frombuffer(b"fixed", dtype=np.uint8)
+_DIALOG = np.frombuffer(b"dialog", dtype=np.uint8)
+_ALERT = np.frombuffer(b"alert", dtype=np.uint8)
+_QUANTCAST = np.frombuffer(b"qc-cmp", dtype=np.uint8)
+_INSITES = np.frombuffer(b"cc-window", dtype=np.uint8)
+_SOURCEPOINT = np.frombuffer(b"sp_message_container", dtype=np.uint8)
 _SCRIPT, _IMG, _TEMPLATE = name_hash("script"), name_hash("img"), name_hash("template")
 _MAX_SOURCE = 300
 """Bytes of an image's source that say whether a service draws formulas."""
+_MAX_STYLE = 200
 _HIDDEN = HINTS["hidden"]
+_NOTICE_BITS = SUBJECT_BIT | NOTICE_BIT
+_WINDOW_BITS = WINDOW_BIT | _NOTICE_BITS
 
 
 @byte_kernel
@@ -92,12 +106,31 @@ def after_word(data: Bytes, at: int, end: int, word: Bytes) -> int:
 
 
 @byte_kernel
-def _is_not_shown(data: Bytes, at: int, end: int) -> bool:
-    """Whether a style says `display: none`, however it is spaced."""
-    at = after_word(data, at, end, _DISPLAY)
+def _says(data: Bytes, at: int, end: int, name: Bytes, value: Bytes) -> bool:
+    """Whether a style gives a property a value, however it is spaced."""
+    at = after_word(data, at, end, name)
     while 0 <= at < end and (data[at] <= 32 or data[at] == 58):
         at += 1
-    return at >= 0 and after_word(data, at, end, _NONE) == at + len(_NONE)
+    return at >= 0 and after_word(data, at, end, value) == at + len(value)
+
+
+@byte_kernel
+def _is_dialog(data: Bytes, at: int, end: int) -> bool:
+    """Whether a role is that of a dialog."""
+    if _begins_with(data, at, end, _ALERT):
+        at += len(_ALERT)
+    return _begins_with(data, at, end, _DIALOG)
+
+
+@byte_kernel
+def _is_of_manager(data: Bytes, at: int, end: int) -> bool:
+    """Whether a class or id is that of a manager of consent whose names have no word of their own."""
+    first = data[at]
+    return (
+        (first == 113 and _begins_with(data, at, end, _QUANTCAST))
+        or (first == 99 and _begins_with(data, at, end, _INSITES))
+        or (first == 115 and _begins_with(data, at, end, _SOURCEPOINT))
+    )
 
 
 @inlined_kernel
@@ -217,23 +250,35 @@ def read_attributes(
                     signature = (signature ^ np.uint64(data[place])) * FNV_PRIME
             if end - start >= 6:  # as `lineno` has
                 marks |= _marks_of_class(data, start, end, kind)
+                if _is_of_manager(data, start, end):
+                    hints |= LAYER_BIT
             if name == _IMG and end > start and _may_be_formula(data, 99, start, end):
                 marks |= IS_TEX
         elif length == 3 and name == _IMG:  # src, alt
             if end > start and letter in (97, 115) and _may_be_formula(data, letter, start, end):
                 marks |= IS_TEX
-        elif (
-            (length == 2 and letter == 105 and data[first + 1] | 32 == 100)  # id
-            or (length == 4 and letter == 114 and data[first + 1] | 32 == 111)  # role
-            or (length == 8 and letter == 105 and data[first + 4] | 32 == 112)  # itemprop
-        ):
+        elif length == 2 and letter == 105 and data[first + 1] | 32 == 100:  # id
             hints |= _hints_of(data, start, end, hashes, bits)
+            if end - start >= 6 and _is_of_manager(data, start, end):
+                hints |= LAYER_BIT
+        elif length == 4 and letter == 114 and data[first + 1] | 32 == 111:  # role
+            hints |= _hints_of(data, start, end, hashes, bits)
+            if end - start >= 6 and _is_dialog(data, start, end):
+                hints |= _WINDOW_BITS
+        elif length == 8 and letter == 105 and data[first + 4] | 32 == 112:  # itemprop
+            hints |= _hints_of(data, start, end, hashes, bits)
+        elif length == 5 and letter == 115 and data[first + 1] | 32 == 116:  # style
+            end = min(end, start + _MAX_STYLE)
+            if _says(data, start, end, _DISPLAY, _NONE):
+                hints |= 1 << _HIDDEN | NOT_SHOWN_BIT
+                marks |= NOT_SHOWN
+            elif _says(data, start, end, _POSITION, _FIXED):
+                hints |= _NOTICE_BITS
         elif (
-            length == 5 and letter == 115 and data[first + 1] | 32 == 116  # style
-            and _is_not_shown(data, start, min(end, start + 200))
+            length == 10 and letter == 97 and data[first + 5] | 32 == 109  # aria-modal
+            and end > start and data[start] | 32 == 116
         ):  # fmt: skip
-            hints |= 1 << _HIDDEN | NOT_SHOWN_BIT
-            marks |= NOT_SHOWN
+            hints |= _WINDOW_BITS
         elif (
             (length == 6 and letter == 104 and data[first + 1] | 32 == 105)  # hidden
             or (

@@ -81,7 +81,7 @@ def known_f1(pages: Iterable[DeclaredPage], path: Path = MODEL) -> float:
 
 def _known_f1(model: BlockModel, page: DeclaredPage) -> float:
     blocks = find_blocks(page.page)
-    kept = kept_blocks(blocks, judge(model, blocks, block_features(blocks)))
+    kept = kept_blocks(page.page, blocks, judge(model, blocks, block_features(blocks)))
     labels, chars = page.labels(blocks), blocks.blocks[:, _CHARS]
     shared = int(chars[kept & (labels == 1)].sum())
     total = int(chars[kept & (labels == labels)].sum() + chars[labels == 1].sum())

@@ -81,7 +81,7 @@ def cross_validate(
         model = _train([one for one in examples if one.fold % folds != fold], seed, n_trees)
         for number, (row, one) in enumerate(zip(rows, examples, strict=False)):
             if one.fold % folds == fold:
-                kept = kept_blocks(one.page, judge(model, one.page, one.features))
+                kept = kept_blocks(row.page, one.page, judge(model, one.page, one.features))
                 text = text_of(one.page, kept).text
                 scores[number] = f1_of(text, row.main_content)
     return scores
