@@ -72,8 +72,8 @@ class ShardSettings(PackSettings):
     group_by: GroupBy = Field(
         default={},
         exclude_if=is_absent,
-        description="label signals that divide groups, each with a list of values or value -> "
-        "labels; the rest is `other`",
+        description="signals that divide groups, each with a list of labels, value -> labels, or "
+        "for numbers bin -> smallest value in it; the rest is `other`",
     )
 
     @property

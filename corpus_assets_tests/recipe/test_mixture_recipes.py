@@ -193,4 +193,4 @@ def test_topics_times_grades_follow_the_curve_and_the_worst_are_not_drawn(home: 
     best, middling = max(drawn), min(drawn)
     assert drawn[best] > drawn[middling]
     named = load_recipe(RECIPES / "olmo3-like.yaml")
-    assert len(named.mixture.weights["topic"]) == 24
+    assert len(named.mixture.inside["domain"]["web"].shares["topic"]) == 24 + 1  # `other`

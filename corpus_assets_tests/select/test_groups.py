@@ -37,6 +37,25 @@ def test_several_labels_can_be_one_value_and_axes_stand_by_name() -> None:
     assert group_values(group_by) == {"language": ("de", "other"), "about.topic": ("math", "other")}
 
 
+def test_numbers_are_divided_by_the_least_of_each_bin() -> None:
+    numbers = pa.table({"score": pa.chunked_array([[1.9, 2.0], [3.5, None, float("nan"), 9.0]])})
+    group_by = PARSE({"score": {"good": 3, "fair": 2.0, "best": 9}})
+    check_columns(group_by, column_types(numbers.schema))
+    assert group_labels(numbers, group_by).to_pylist() == [
+        f"score={name}" for name in ("other", "fair", "good", "other", "other", "best")
+    ]
+    assert group_values(group_by) == {"score": ("good", "fair", "best", "other")}
+    assert PARSE({"score": {"good": 3, "fair": 2.0, "best": 9}}) == group_by
+
+
+def test_bins_are_of_numbers() -> None:
+    with pytest.raises(RecipeError, match=r"no signal family gives a number to make bins of"):
+        check_columns(PARSE({"language": {"a": 1}}), TYPES)
+    assert group_labels(SIGNALS, PARSE({"n_words": {"long": 3}})).to_pylist() == [
+        "n_words=other", "n_words=other", "n_words=long", "n_words=long",
+    ]  # fmt: skip
+
+
 def test_a_table_without_rows_has_no_labels() -> None:
     assert group_labels(SIGNALS.slice(0, 0), PARSE({"language": ["en"]})).to_pylist() == []
 
@@ -55,6 +74,9 @@ def test_only_labels_divide_groups(column: str) -> None:
         {"language": ["en", "en"]},
         {"language": ["a/b"]},
         {"language": ["a=b"]},
+        {"n_words": {"few": 1, "some": 1}},
+        {"n_words": {"few": float("nan")}},
+        {"n_words": {"other": 1}},
         {"held_back": ["true"]},
     ],
 )
