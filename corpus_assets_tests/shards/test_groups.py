@@ -2,6 +2,7 @@
 takedown."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from corpus_assets.build import build
 from corpus_assets.cli.main import main
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.home import Home
+from corpus_assets.graph import check_shares
 from corpus_assets.session import open_session
 from corpus_assets.shards.format import token_dtype
 from corpus_assets.versions.foreseen import estimated_groups
@@ -162,11 +164,7 @@ def test_buckets_of_a_score_are_drawn_by_a_curve(tmp_path: Path) -> None:
 
 
 def traced(folder: Path, place: tuple[str, int, int]) -> dict[str, Any]:
-    arguments = ["trace", "v", *(str(part) for part in place)]
-    asked = CliRunner().invoke(catalog, [*arguments, "--home", str(folder / "home"), "--json"])
-    assert asked.exit_code == 0, asked.output
-    found: dict[str, Any] = json.loads(asked.output)
-    return found
+    return answered("trace", "v", *(str(part) for part in place), folder=folder)
 
 
 def test_tokens_of_two_bytes_are_the_same_tokens_in_half_the_room(tmp_path: Path) -> None:
@@ -310,3 +308,59 @@ def test_topics_times_grades_are_groups_whose_weights_multiply(tmp_path: Path) -
         ("high", "other"): pytest.approx(2, rel=0.1),
         ("high", "math"): pytest.approx(6, rel=0.1),
     }
+    nested_shares_by_phase_are_a_manifest_alone(tmp_path)
+
+
+NESTED: dict[str, Any] = {
+    "shares": {"domain": {"web": 0.6, "books": 0.4}},
+    "inside": {"domain": {"web": {"shares": {"topic": {"math": 0.25}}}}},
+    "phases": [
+        {"share": 0.9, "learning_rate": [{"start": 0.001, "end": 0.001}]},
+        {"share": 0.1, "only": {"tier": ["high"]}, "change": {"domain": {"books": 0.55}},
+         "learning_rate": [{"start": 0.001, "end": 0, "shape": "sqrt"}]},
+    ],
+    "block_samples": 200,
+    "run_epochs": 60,
+    "max_epochs": 1000,
+}  # fmt: skip
+
+
+def nested_shares_by_phase_are_a_manifest_alone(folder: Path) -> None:
+    """Another mixture over what is there: exact, traceable, and nothing else is written."""
+    store = folder / "home/store"
+    before = sorted(store.glob("artifacts/*/*"))
+    home = Home.resolve(str(folder / "home"))
+    recipe = str(folder / "in/recipe.yaml")
+    with open_session(recipe, home, workers=1, overrides={"mixture": NESTED}) as session:
+        made = build(session, "nested").manifest
+        outcome = check_shares(session.pipeline, made)
+    assert sorted(store.glob("artifacts/*/*")) == before
+    assert outcome.passed, outcome.message
+    assert made.format == "corpus-assets/manifest/3"
+    for phase, books in zip(made.phases, (0.4, 0.55), strict=True):
+        drawn = Counter[str]()
+        for group in made.groups:
+            tokens = phase.counts.get(group.id, 0) * group.tokens / group.samples
+            drawn[group.domain] += tokens
+            drawn[f"{group.domain} {group.labels['topic']}"] += tokens
+        assert drawn["books"] / (drawn["web"] + drawn["books"]) == pytest.approx(books, abs=0.005)
+        assert drawn["web math"] / drawn["web"] == pytest.approx(0.25, abs=0.01)
+    assert {name.split("/")[2] for name in made.phases[1].counts} == {"high"}
+    loader = Loader.open(store / "versions/nested/manifest.json", global_batch=8)
+    assert [loader.learning_rate(step) for step in (0, len(loader) // 2)] == [0.001, 0.001]
+    last = len(loader) - 1
+    assert loader.learning_rate(last) == pytest.approx(0, abs=0.0005)
+    batch = loader.at(last)
+    group = loader.groups[batch.groups[0]]
+    shard = f"{group.id}/{loader.shards[batch.shards[0]].name}"
+    asked = answered("trace", "nested", shard, str(batch.samples[0]), "0", folder=folder)
+    run = ("--steps", str(last + 1), "--global-batch", "8", "--version", "nested")
+    seen = answered("exposure", asked["doc_id"], *run, folder=folder)["seen"]
+    assert last in {row["step"] for row in seen}
+
+
+def answered(*words: str, folder: Path) -> dict[str, Any]:
+    asked = CliRunner().invoke(catalog, [*words, "--home", str(folder / "home"), "--json"])
+    assert asked.exit_code == 0, asked.output
+    found: dict[str, Any] = json.loads(asked.output)
+    return found
