@@ -34,8 +34,8 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from machine import machine
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
-from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import clean, clean_documents
+from corpus_assets.clean.pinned_lines import Boilerplate
 from corpus_assets.clean.settings import CleanTextSettings
 from corpus_assets.demo.generate import generate_demo
 from corpus_assets.scrub.find import Found, find_in_batch, strongest, table_of

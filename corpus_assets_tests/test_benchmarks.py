@@ -155,6 +155,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     ],
     "segmentation": lambda data: [],
     "signals": lambda data: [data.crawl, "--rounds", 1],
+    "site_frames": lambda data: [data.crawl, "--one-site", "--truth", data.truth, "--show", 3],
     "starting": lambda data: ["--rounds", 1, "--recipes", "demo", "--without-commands"],
     "takedown_cost": lambda data: [
         "--documents", 300, "--parts", 1, "--workers", 1, "--out", data.folder / "out",

@@ -4,51 +4,41 @@ Counted is what the corpus keeps: documents that no stage before cleaning drops,
 once, whatever files they lie in. A line goes when at least `min_documents` kept documents of its
 bucket hold it, and `min_share` of them.
 
-With the bucket `host` that is the frame of a site: a line counts where it stands, by its place from
-the head or the foot of the text, and what goes are whole runs from either end. A line inside a text
-never goes, nor does a document: where too little would be left, it stays as it is. With the bucket
-`snapshot` a line counts and goes wherever it stands, as some publications have it.
+With the bucket `host` that is the frame of a site, and a line counts where it stands: at its place in
+the tree of the page, among the documents of the site that have a line there, which are those of one
+template; or where the tree is not known, at its place from the head or the foot of the text. Which of
+them go from a text is in `pinned_lines`. A document never goes: where too little would be left, it
+stays as it is. With the bucket `snapshot` a line counts and goes wherever it stands, as some
+publications have it.
 
-In both, what stands in a list, in code, in a table or a formula stays (`text.line_kinds`), and no line
-loses its last copy: one document keeps it, the one that was fetched first, of those the one with
-the fewest such lines (a list repeats many articles, an article itself). Its copies in its cluster
-may keep the line too: one of them replaces it when it is taken down (ADR 57).
+In both, no line loses its last copy: one document keeps it, the one that was fetched first, of those
+the one with the fewest such lines (a list repeats many articles, an article itself). Its copies in its
+cluster may keep the line too: one of them replaces it when it is taken down (ADRs 57, 81).
 
 1. `line_keys`: the keys of each document's lines. The only pass that reads text; it does not look
    at the selection, so that another threshold does not run it again.
 2. `count_lines`, `common_lines`: lines that are repeated.
 3. `find_candidates`, `choose_keepers`: who keeps which.
-
-A line's key is BLAKE2b-64 over (host, line), moved on by its place, so the calibration holds no
-text. Collisions: at 10^9 distinct lines, about 3% odds that any two share a key.
 """
 
-import hashlib
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.clean.kernels.last_copies import keep_last_copies
+from corpus_assets.clean.keyed_lines import find_lines, lines_of, template_key
 from corpus_assets.clean.repeated_spans import fetch_order, id_halves
 from corpus_assets.clean.settings import BoilerplateSettings
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.text.batch import TextBatch
-from corpus_assets.text.blake2b import hash_with_prefix
-from corpus_assets.text.line_kinds import IS_PROTECTED, kinds_of_lines
-from corpus_assets.text.pieces import pieces_in_chars
-from corpus_assets.text.split import CHARS, END, START, Bytes, Hashes, Ints
+from corpus_assets.text.split import CHARS, Hashes, Ints
 
-VERSION = 4
+VERSION = 5
 
-FRAME_LINES = 16
-"""Lines from either end of a text that can be part of its frame."""
-
-LINE = pa.struct([("key", pa.uint64()), ("chars", pa.int32())])
-"""A line of a document, and its characters wherever it stands there."""
+LINE = pa.struct([("key", pa.uint64()), ("chars", pa.int32()), ("template", pa.uint64())])
+"""A line of a document, its characters wherever it stands there, and what it is counted against."""
 
 LINE_KEYS = pa.schema(
     [
@@ -56,14 +46,23 @@ LINE_KEYS = pa.schema(
         ("fetched_at", pa.string()),
         ("chars", pa.int64()),
         ("lines", pa.list_(LINE)),
+        ("templates", pa.list_(pa.uint64())),
     ]
 )
-"""Row-aligned with DOCUMENTS: key of the bucket, characters in all lines, the lines that count."""
+"""Row-aligned with DOCUMENTS: key of the bucket, characters in all lines, the lines that count, and what
+they are counted against: the bucket, and the documents of it with a line at the same place."""
 
 LINE_COUNTS = pa.schema(
-    [("line_key", pa.uint64()), ("bucket", pa.uint64()), ("documents", pa.int32())]
+    [
+        ("line_key", pa.uint64()),
+        ("template", pa.uint64()),
+        ("bucket", pa.uint64()),
+        ("documents", pa.int32()),
+    ]
 )
-BUCKET_COUNTS = pa.schema([("bucket", pa.uint64()), ("documents", pa.int32())])
+TEMPLATE_COUNTS = pa.schema(
+    [("template", pa.uint64()), ("bucket", pa.uint64()), ("documents", pa.int32())]
+)
 COMMON_LINES = pa.schema([("line_key", pa.uint64())])
 
 CANDIDATES = pa.schema(
@@ -82,218 +81,85 @@ BOILERPLATE = pa.schema([("line_key", pa.uint64()), ("keeper", DOC_ID)])
 """Lines to cut, each once for every document that keeps it."""
 
 
-class Boilerplate(NamedTuple):
-    """The pinned lines: sorted keys, and who keeps which."""
-
-    keys: npt.NDArray[np.uint64]
-    keepers: frozenset[tuple[int, bytes]] = frozenset()
-
-    @classmethod
-    def of(cls, table: pa.Table) -> "Boilerplate":
-        kept = table.filter(pc.is_valid(table["keeper"]))
-        pairs = zip(kept["line_key"].to_pylist(), kept["keeper"].to_pylist(), strict=True)
-        return cls(np.unique(table["line_key"].to_numpy()), frozenset(pairs))
-
-
-class PinnedLine(NamedTuple):
-    """A line of a document that is pinned: [start, end) in characters of the text, the line break
-    included; its key without a place; whether it goes."""
-
-    start: int
-    end: int
-    line: int
-    goes: bool
-
-
-def line_key(host: str, line: str, place: int = 0) -> int:
-    """Return the key of a line; `place` counts from 1 at the head, from -1 at the foot, 0: none."""
-    data = host.encode() + b"\0" + line.strip().encode()
-    base = int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
-    return (base + place * _STEP) % 2**64
-
-
-_STEP = 0x9E3779B97F4A7C15
-
-
-def placed_keys(base: int) -> list[int]:
-    """Return the keys of a line at all places, from its key without one."""
-    places = range(-FRAME_LINES, FRAME_LINES + 1)
-    return [(base + place * _STEP) % 2**64 for place in places]
-
-
-class _Lines(NamedTuple):
-    """Lines of a batch that count."""
-
-    of: Ints  # int64[m]: the number of each among the batch's lines; ascending
-    document: Ints  # int64[m]
-    place: Ints  # int64[m]: as in `line_key`, from the nearer end
-    keys: Hashes  # uint64[m]
-    bases: Hashes  # uint64[m]: keys without a place
-
-
-def find_lines(
-    batch: TextBatch, buckets: Sequence[str], wanted: Sequence[bool], settings: BoilerplateSettings
-) -> _Lines:
-    """Lines of the wanted documents that can be boilerplate, without Python strings."""
-    spans, rows = batch.lines.spans, batch.lines.rows
-    kinds = kinds_of_lines(batch)
-    document = np.repeat(np.arange(len(batch)), np.diff(rows))
-    mask = np.asarray(wanted, dtype=np.bool_)[document]
-    mask &= (spans[:, CHARS] >= settings.min_chars) & ~IS_PROTECTED[kinds]
-    number = np.arange(len(spans))
-    place = np.zeros_like(number)
-    if settings.is_frame:
-        head, foot = number - rows[document] + 1, number - rows[document + 1]
-        place = np.where(head <= -foot, head, foot)
-        mask &= np.abs(place) <= FRAME_LINES
-    before = np.concatenate(([0], np.cumsum(mask)))
-    prefixes = [bucket.encode() + b"\0" for bucket in buckets]
-    ends = np.cumsum([0, *map(len, prefixes)], dtype=np.int64)
-    heads = np.frombuffer(b"".join(prefixes), dtype=np.uint8)
-    bases = hash_with_prefix(batch.data, spans[mask], before[rows], heads, ends)
-    keys = bases + place[mask].astype(np.uint64) * np.uint64(_STEP)  # wraps, as `line_key` does
-    return _Lines(number[mask], document[mask], place[mask], keys, bases)
-
-
-def pinned_lines(
-    batch: TextBatch,
-    documents: pa.Table,
-    boilerplate: Boilerplate,
-    settings: BoilerplateSettings,
-    min_left: int,
-) -> dict[int, list[PinnedLine]]:
-    """Return the pinned lines of each document that has any, in order.
-
-    `documents` has doc_id, domain and host, and the texts are in `batch`. `min_left` are the
-    characters that a document must be left with.
-    """
-    wanted = [domain in settings.domains for domain in documents["domain"].to_pylist()]
-    if not len(boilerplate.keys) or not any(wanted):
-        return {}
-    found = find_lines(batch, settings.buckets(documents["host"].to_pylist()), wanted, settings)
-    hits = np.flatnonzero(np.isin(found.keys, boilerplate.keys))
-    if len(hits) == 0:
-        return {}
-    ids = documents["doc_id"].take(pa.array(found.document[hits])).to_pylist()
-    pairs = zip(found.keys[hits].tolist(), ids, strict=True)
-    lines, owner = found.of[hits], found.document[hits]
-    kept = {
-        line
-        for line, pair in zip(lines.tolist(), pairs, strict=True)
-        if pair in boilerplate.keepers
-    }
-    going = _in_runs(batch, found, hits) if settings.is_frame else set(lines.tolist())
-    going -= kept
-    if settings.is_frame:
-        going -= _of_emptied(batch, going, min_left)
-    pieces = np.empty((len(lines), 2), dtype=np.int64)
-    for k, (line, row) in enumerate(zip(lines.tolist(), owner.tolist(), strict=True)):
-        pieces[k] = _with_break(
-            batch.data,
-            batch.lines.spans[line],
-            int(batch.offsets[row]),
-            int(batch.offsets[row + 1]),
-        )
-    hit_rows = np.searchsorted(owner, np.arange(len(batch) + 1)).astype(np.int64)
-    places = pieces_in_chars(batch.data, batch.offsets, pieces, hit_rows).tolist()
-    bases = found.bases[hits].tolist()
-    out: dict[int, list[PinnedLine]] = {}
-    for k, (line, row) in enumerate(zip(lines.tolist(), owner.tolist(), strict=True)):
-        start, end = places[k]
-        out.setdefault(row, []).append(PinnedLine(start, end, bases[k], line in going))
-    return out
-
-
-def _in_runs(batch: TextBatch, found: _Lines, hits: Ints) -> set[int]:
-    """Lines of the unbroken runs of pinned ones at the head and the foot of each document."""
-    pinned = {(int(found.of[hit]), int(found.place[hit]) > 0) for hit in hits.tolist()}
-    rows = batch.lines.rows
-    out: set[int] = set()
-    for document in np.unique(found.document[hits]).tolist():
-        first, end = int(rows[document]), int(rows[document + 1])
-        for order, at_head in ((range(first, end), True), (range(end - 1, first - 1, -1), False)):
-            for line in order:
-                if (line, at_head) not in pinned:
-                    break
-                out.add(line)
-    return out
-
-
-def _of_emptied(batch: TextBatch, going: set[int], min_left: int) -> set[int]:
-    """Those of the lines whose document would be left with too little."""
-    lines = np.array(sorted(going), np.int64)
-    owner = np.searchsorted(batch.lines.rows, lines, side="right") - 1
-    gone = np.bincount(owner, weights=batch.lines.spans[lines, CHARS], minlength=len(batch))
-    return set(lines[(batch.lines.chars - gone < min_left)[owner]].tolist())
-
-
-def _with_break(data: Bytes, span: Ints, low: int, high: int) -> tuple[int, int]:
-    """Return a stripped line with the white space around it and its line break."""
-    start, end = int(span[START]), int(span[END])
-    while start > low and data[start - 1] != 10:
-        start -= 1
-    while end < high and data[end] != 10:
-        end += 1
-    return start, min(end + 1, high)
-
-
 def line_keys(batch: TextBatch, documents: pa.Table, settings: BoilerplateSettings) -> pa.Table:
     """Return schema LINE_KEYS of documents (domain, host, fetched_at) whose texts are in `batch`."""
     wanted = [domain in settings.domains for domain in documents["domain"].to_pylist()]
     buckets = settings.buckets(documents["host"].to_pylist())
-    found = find_lines(batch, buckets, wanted, settings)
+    found = find_lines(batch, lines_of(batch, settings), buckets, wanted, settings)
     order = np.lexsort((found.keys, found.document))
     keys, document = found.keys[order], found.document[order]
-    is_new = np.ones(len(keys), dtype=np.bool_)  # a key once a document
-    is_new[1:] = (keys[1:] != keys[:-1]) | (document[1:] != document[:-1])
-    firsts = np.flatnonzero(is_new)
+    firsts = _firsts(document, keys)  # a key once a document
     sizes = batch.lines.spans[found.of[order], CHARS]
     chars = np.add.reduceat(sizes, firsts) if len(firsts) else firsts
-    arrays = [pa.array(keys[firsts]), pa.array(chars.astype(np.int32))]
-    lines = pa.StructArray.from_arrays(arrays, fields=list(LINE))
-    ends = np.searchsorted(document[firsts], np.arange(len(batch) + 1))
-    named = {bucket: line_key(bucket, "") for bucket in set(buckets)}
+    lines = pa.StructArray.from_arrays(
+        [
+            pa.array(keys[firsts]),
+            pa.array(chars.astype(np.int32)),
+            pa.array(found.templates[order][firsts]),
+        ],
+        fields=list(LINE),
+    )
+    named = {bucket: template_key(bucket) for bucket in set(buckets)}
+    own = np.array([named[bucket] for bucket in buckets], np.uint64)
     columns = [
-        pa.array([named[bucket] for bucket in buckets], pa.uint64()),
+        pa.array(own),
         documents["fetched_at"].combine_chunks(),
         pa.array(batch.lines.chars),
-        pa.ListArray.from_arrays(pa.array(ends.astype(np.int32)), lines),
+        _listed(lines, document[firsts], len(batch)),
+        _templates(own, found.document, found.templates),
     ]
     return pa.table(columns, schema=LINE_KEYS)
 
 
+def _templates(buckets: Hashes, document: Ints, templates: Hashes) -> pa.ListArray:
+    """Return each template of a document once, and its bucket."""
+    n = len(buckets)
+    document, templates = np.append(document, np.arange(n)), np.append(templates, buckets)
+    order = np.lexsort((templates, document))
+    document, templates = document[order], templates[order]
+    firsts = _firsts(document, templates)
+    return _listed(pa.array(templates[firsts]), document[firsts], n)
+
+
+def _firsts(document: Ints, values: Hashes) -> Ints:
+    """Where sorted values of sorted documents are new."""
+    is_new = np.ones(len(values), dtype=np.bool_)
+    is_new[1:] = (values[1:] != values[:-1]) | (document[1:] != document[:-1])
+    return np.flatnonzero(is_new)
+
+
+def _listed(items: pa.Array, document: Ints, n: int) -> pa.ListArray:
+    ends = np.searchsorted(document, np.arange(n + 1))
+    return pa.ListArray.from_arrays(pa.array(ends.astype(np.int32)), items)
+
+
 def count_lines(keys: pa.Table, kept: Sequence[int]) -> tuple[pa.Table, pa.Table]:
-    """LINE_COUNTS and BUCKET_COUNTS of the kept rows of a part (schema LINE_KEYS)."""
+    """LINE_COUNTS and TEMPLATE_COUNTS of the kept rows of a part (schema LINE_KEYS)."""
     some = keys.take(pa.array(kept, pa.int64()))
+    buckets = some["bucket"].combine_chunks()
     lines, document = _flat(some["lines"])
-    counted = _grouped(
-        pa.table(
-            [
-                lines.field("key"),
-                some["bucket"].combine_chunks().take(document),
-                pa.array(np.ones(len(lines), np.int32)),
-            ],
-            schema=LINE_COUNTS,
-        ),
-        LINE_COUNTS,
-    )
-    ones = pa.array(np.ones(some.num_rows, np.int32))
-    return counted, _grouped(pa.table([some["bucket"], ones], schema=BUCKET_COUNTS), BUCKET_COUNTS)
+    ones = pa.array(np.ones(len(lines), np.int32))
+    columns = [lines.field("key"), lines.field("template"), buckets.take(document), ones]
+    counted = pa.table(columns, schema=LINE_COUNTS)
+    templates, document = _flat(some["templates"])
+    ones = pa.array(np.ones(len(templates), np.int32))
+    totals = pa.table([templates, buckets.take(document), ones], schema=TEMPLATE_COUNTS)
+    return _grouped(counted, LINE_COUNTS), _grouped(totals, TEMPLATE_COUNTS)
 
 
 def merge_counts(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
-    """Sum LINE_COUNTS or BUCKET_COUNTS of several parts."""
+    """Sum LINE_COUNTS or TEMPLATE_COUNTS of several parts."""
     return _grouped(pa.concat_tables([schema.empty_table(), *tables]), schema)
 
 
 def common_lines(
-    lines: Iterable[pa.Table], buckets: Iterable[pa.Table], settings: BoilerplateSettings
+    lines: Iterable[pa.Table], templates: Iterable[pa.Table], settings: BoilerplateSettings
 ) -> pa.Table:
     """Return schema COMMON_LINES, by key: lines of enough documents, from the counts of all parts."""
-    counted, totals = merge_counts(lines, LINE_COUNTS), merge_counts(buckets, BUCKET_COUNTS)
+    counted, totals = merge_counts(lines, LINE_COUNTS), merge_counts(templates, TEMPLATE_COUNTS)
     if not counted.num_rows:
         return COMMON_LINES.empty_table()
-    place = np.searchsorted(totals["bucket"].to_numpy(), counted["bucket"].to_numpy())
+    place = np.searchsorted(totals["template"].to_numpy(), counted["template"].to_numpy())
     documents = counted["documents"].to_numpy()
     share = documents / totals["documents"].to_numpy()[place]
     mask = (documents >= settings.min_documents) & (share >= settings.min_share)

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from corpus_assets.clean.boilerplate import Boilerplate, PinnedLine, pinned_lines
 from corpus_assets.clean.cut_lines import (
     LineOutcomes,
     kinds_with_places,
@@ -31,6 +30,7 @@ from corpus_assets.clean.edits import (
     union,
 )
 from corpus_assets.clean.encoding_repair import in_unrepaired, repairs_of
+from corpus_assets.clean.pinned_lines import Boilerplate, PinnedLine, pinned_lines
 from corpus_assets.clean.rewriting import Left, compose, edits_of_extracted, rewrite_documents
 from corpus_assets.clean.settings import (
     BoilerplateSettings,
@@ -51,7 +51,9 @@ from corpus_assets.scrub import (
 from corpus_assets.signals import TextStep, sentences_of
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.line_kinds import (
+    COLUMNS_OF_LINES,
     KINDS_OF_TEXT,
+    OF_BLANK,
     Place,
     kept_places,
     kinds_after,
@@ -59,7 +61,7 @@ from corpus_assets.text.line_kinds import (
 )
 from corpus_assets.text.pieces import count_chars, stripped
 
-VERSION = 9
+VERSION = 10
 
 TOO_SHORT = "too_short_after_cleaning"
 FEW_SENTENCES = "too_few_sentences_after_cleaning"
@@ -203,29 +205,31 @@ def rewritten(
 ) -> tuple[TextBatch, list[Left | None]]:
     """Return what the steps leave of documents (domain, text): as a batch, and the way back."""
     batch = TextBatch.from_arrow(documents["text"])
-    kinds = line_kinds_of(documents)
+    of_lines = {name: of_lines_of(documents, name) for name in COLUMNS_OF_LINES}
     if not steps:
-        batch.columns[KINDS_OF_TEXT] = kinds
+        batch.columns.update(of_lines)
         return batch, []
     texts = batch.texts.to_pylist()
     left = rewrite_documents(texts, documents["domain"].to_pylist(), steps)
     whole = zip(texts, left, strict=True)
     shown = [text if item is None else item.text for text, item in whole]
     batch = TextBatch.from_arrow(pa.array(shown, pa.large_string()))
-    batch.columns[KINDS_OF_TEXT] = kinds_column(
-        own
-        if own is None or item is None
-        else kinds_after(text, own, item.text, kept_places(item.kept))
-        for text, own, item in zip(texts, kinds.to_pylist(), left, strict=True)
-    )
+    for name, column in of_lines.items():
+        values = (
+            own
+            if own is None or item is None
+            else kinds_after(text, own, item.text, kept_places(item.kept), OF_BLANK[name])
+            for text, own, item in zip(texts, column.to_pylist(), left, strict=True)
+        )
+        batch.columns[name] = kinds_column(values, name)
     return batch, left
 
 
-def line_kinds_of(documents: pa.Table) -> pa.Array:
-    """Return the kinds of the lines of documents; nulls where the table has no such column."""
-    if KINDS_OF_TEXT in documents.schema.names:
-        return documents[KINDS_OF_TEXT].combine_chunks()
-    return kinds_column([None] * documents.num_rows)
+def of_lines_of(documents: pa.Table, name: str = KINDS_OF_TEXT) -> pa.Array:
+    """Return one of COLUMNS_OF_LINES of documents; nulls where the table has no such column."""
+    if name in documents.schema.names:
+        return documents[name].combine_chunks()
+    return kinds_column([None] * documents.num_rows, name)
 
 
 def left_by_lines(
@@ -386,7 +390,7 @@ def _final_kinds(
     where: Sequence[int],
 ) -> pa.Array:
     """Return the kinds of the lines of final texts, which are `texts[where]`; `rows` are theirs."""
-    found = line_kinds_of(documents).take(pa.array(rows, pa.int64()))
+    found = of_lines_of(documents).take(pa.array(rows, pa.int64()))
     edited = [k for k, one in enumerate(kept) if one.edits and found[k].is_valid]
     if not edited:
         return found

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.formats.line_kinds import LINE_KINDS
-from corpus_assets.clean.boilerplate import PinnedLine
 from corpus_assets.clean.edits import Edit, Stretch, remainder, union
+from corpus_assets.clean.pinned_lines import PinnedLine
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.line_kinds import IS_PROTECTED, KINDS_OF_TEXT, kinds_of_lines
 from corpus_assets.text.pieces import pieces_in_chars
@@ -21,6 +21,7 @@ from corpus_assets.text.pieces import pieces_in_chars
 CUT_LINES = pa.schema(
     [
         ("cut", pa.list_(pa.uint64())),  # lines that went because the site repeats them
+        ("pinned", pa.list_(pa.uint64())),  # the keys by which those are pinned
         ("kept", pa.list_(pa.uint64())),  # repeated lines that are still there
         ("lines", pa.list_(pa.int32())),  # how many went, with passages too, by kind
     ]
@@ -36,14 +37,15 @@ class LineOutcomes(NamedTuple):
     """A row of CUT_LINES."""
 
     cut: list[int]
+    pinned: list[int]
     kept: list[int]
     lines: list[int]
 
     @staticmethod
     def table(rows: Sequence["LineOutcomes | None"]) -> pa.Table:
         """Return schema CUT_LINES; None where a document has nothing that is repeated."""
-        none = LineOutcomes([], [], [0] * len(LINE_KINDS))
-        columns = zip(*(row or none for row in rows), strict=True) if rows else [[]] * 3
+        none = LineOutcomes([], [], [], [0] * len(LINE_KINDS))
+        columns = zip(*(row or none for row in rows), strict=True) if rows else [[]] * 4
         arrays = [pa.array(list(c), t) for c, t in zip(columns, CUT_LINES.types, strict=True)]
         return pa.table(arrays, schema=CUT_LINES)
 
@@ -54,13 +56,13 @@ def line_outcomes(
     """Return what became of the lines of a text. `pinned` are those that the calibration names."""
     gone = union([(edit.start, edit.end) for edit in edits if not edit.replacement])
     starts = [start for start, _ in gone]
-    cut, kept = [], []
+    cut, kept = set(), set()
     for line in pinned:
         is_whole = not _is_gone(text, (line.start, line.end), gone, starts)
         if line.goes:
-            cut.append(line.line)
+            cut.add((line.line, line.key))
         elif is_whole:
-            kept.append(line.line)
+            kept.add(line.line)
     passages = union([(edit.start, edit.end) for edit in edits if edit.kind in _REPEATED])
     lines = [0] * len(LINE_KINDS)
     if passages:
@@ -68,7 +70,8 @@ def line_outcomes(
         for kind, stretch in kinds:
             if _is_gone(text, stretch, passages, starts):
                 lines[kind] += 1
-    return LineOutcomes(sorted(set(cut)), sorted(set(kept)), lines)
+    gone_lines, keys = [base for base, _ in sorted(cut)], [key for _, key in sorted(cut)]
+    return LineOutcomes(gone_lines, keys, sorted(kept), lines)
 
 
 def outside_of_protected(

@@ -34,6 +34,7 @@ from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, part_label
 from corpus_assets.decontam import verdict_settings
+from corpus_assets.text.line_kinds import COLUMNS_OF_LINES
 
 
 def plan_line_keys(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
@@ -94,7 +95,8 @@ def _part_tasks(
 def run_line_keys(context: TaskContext) -> None:
     found = aligned_rows(context, files.LINE_KEYS)
     if found is None:
-        table = context.table("documents", ["domain", "host", "fetched_at", "text", "line_kinds"])
+        columns = ["domain", "host", "fetched_at", "text", *COLUMNS_OF_LINES]
+        table = context.table("documents", columns)
         batch, _ = rewritten(table, text_steps(context))
         found = lines.line_keys(batch, table, _lines_settings(context))
     context.write_table(files.LINE_KEYS, found)
@@ -104,9 +106,9 @@ def run_line_counts(context: TaskContext) -> None:
     keys = context.table("line_keys")
     drops = drops_before_cleaning(context, context.table("selection", ["reason"]))
     kept = [row for row in range(keys.num_rows) if row not in drops]
-    counted, buckets = lines.count_lines(keys, kept)
+    counted, templates = lines.count_lines(keys, kept)
     context.write_table(files.LINE_COUNTS, counted)
-    context.write_table(files.BUCKET_COUNTS, buckets)
+    context.write_table(files.TEMPLATE_COUNTS, templates)
 
 
 def run_line_candidates(context: TaskContext) -> None:
@@ -165,7 +167,7 @@ LINE_COUNTS = Stage(
     plan_line_counts,
     run_line_counts,
     reads=(files.LINE_KEYS, *UPSTREAM_FILES),
-    writes=(files.LINE_COUNTS, files.BUCKET_COUNTS),
+    writes=(files.LINE_COUNTS, files.TEMPLATE_COUNTS),
 )
 
 COMMON_LINES = Shuffle(
@@ -178,13 +180,13 @@ COMMON_LINES = Shuffle(
             lambda tables: lines.merge_counts(tables, lines.LINE_COUNTS),
         ),
         Rows(
-            files.BUCKET_COUNTS,
+            files.TEMPLATE_COUNTS,
             lambda pipeline: "bucket" if _is_by_host(pipeline) else None,
-            lambda tables: lines.merge_counts(tables, lines.BUCKET_COUNTS),
+            lambda tables: lines.merge_counts(tables, lines.TEMPLATE_COUNTS),
         ),
     ],
-    reduce=lambda context, counted, buckets: lines.common_lines(
-        counted, buckets, _lines_settings(context)
+    reduce=lambda context, counted, templates: lines.common_lines(
+        counted, templates, _lines_settings(context)
     ),
     finish=_sorted_by("line_key"),
     version=lines.VERSION,
@@ -194,7 +196,7 @@ COMMON_LINES = Shuffle(
 
 LINE_CANDIDATES = Stage(
     "line_candidates",
-    5,
+    6,
     Scope.PART,
     plan_line_candidates,
     run_line_candidates,

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.formats.line_kinds import LINE_KINDS
-from corpus_assets.clean.boilerplate import Boilerplate, placed_keys
 from corpus_assets.clean.clean_text import LOSSES, emptied_numbers
+from corpus_assets.clean.pinned_lines import Boilerplate
 from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.core import files
 from corpus_assets.core.schemas import DOC_ID
@@ -103,28 +103,31 @@ class CutLines(NamedTuple):
 
 def count_cut_lines(pipeline: CleanPlanner, snapshot: str) -> CutLines:
     """Sum what became of the repeated lines of a snapshot."""
-    cut, kept = np.empty(0, np.uint64), np.empty(0, np.uint64)
+    cut, kept = np.empty((0, 2), np.uint64), np.empty(0, np.uint64)
     lines = np.zeros(len(LINE_KINDS), np.int64)
     for part in pipeline.parts(files.CUT_LINES, snapshot):
         table = read_table(pipeline.store, part)
-        cut = np.union1d(cut, _items(table["cut"]))
+        pairs = np.stack([_items(table["cut"]), _items(table["pinned"])], axis=1)
+        cut = np.unique(np.concatenate([cut, pairs]), axis=0)
         kept = np.union1d(kept, _items(table["kept"]))
         lines += _items(table["lines"]).reshape(-1, len(LINE_KINDS)).sum(axis=0)
-    gone = np.setdiff1d(cut, kept)
-    found = _where_keepers_are(pipeline, snapshot, gone.tolist()) if len(gone) else (0, 0, 0)
+    gone: dict[int, list[int]] = {}
+    for line, key in cut[~np.isin(cut[:, 0], kept)].tolist():
+        gone.setdefault(line, []).append(key)
+    found = _where_keepers_are(pipeline, snapshot, list(gone.values())) if gone else (0, 0, 0)
     return CutLines(dict(zip(LINE_KINDS, lines.tolist(), strict=True)), *found)
 
 
 def _where_keepers_are(
-    pipeline: CleanPlanner, snapshot: str, gone: Sequence[int]
+    pipeline: CleanPlanner, snapshot: str, gone: Sequence[Sequence[int]]
 ) -> tuple[int, int, int]:
-    """Of lines that no final text has: how many should be there (a document that is left was to
-    keep them, or none was), whose keeper cleaning dropped, and whose keeper is gone."""
+    """Of lines that no final text has, by their keys: how many should be there (a document that is
+    left was to keep them, or none was), whose keeper cleaning dropped, and whose keeper is gone."""
     table = read_table(pipeline.store, pipeline.calibration(files.BOILERPLATE, snapshot))
     keepers: dict[int, set[bytes]] = {}
     for key, keeper in Boilerplate.of(table).keepers:
         keepers.setdefault(key, set()).add(keeper)
-    of_line = [set().union(*(keepers.get(key, ()) for key in placed_keys(one))) for one in gone]
+    of_line = [set().union(*(keepers.get(key, ()) for key in keys)) for keys in gone]
     asked = pa.array(sorted(set().union(*of_line)), DOC_ID)
     is_kept: dict[bytes, bool] = {}  # False: dropped by cleaning
     for part in pipeline.parts(files.DECISIONS, snapshot):

@@ -27,12 +27,14 @@ class BoilerplateSettings(Settings):
         default=0.5,
         ge=0,
         le=1,
-        description="share of the bucket's kept documents with the line",
+        description="share of them: of the kept documents of the bucket that have a line at the "
+        "same place",
     )
     bucket: Literal["host", "snapshot"] = Field(
         default="host",
-        description="`host`: lines at the same distance from the top or bottom of a site's texts, "
-        "in whole runs; `snapshot`: lines of all sites together, anywhere",
+        description="`host`: whole elements at the same place of the trees of a site's pages, or, "
+        "where the engine tells no places, lines at the same distance from the top or bottom of its "
+        "texts; `snapshot`: lines of all sites together, anywhere",
     )
 
     @property
@@ -61,7 +63,7 @@ class RepeatedSpanSettings(Settings):
 class CleanTextSettings(Settings):
     boilerplate: BoilerplateSettings = Field(
         default=BoilerplateSettings(),
-        description="lines that a site repeats; by default off with the engine `blocks`",
+        description="lines that a site repeats",
     )
     repeated_spans: RepeatedSpanSettings | None = Field(
         default=None, description="cut passages that occur elsewhere in the snapshot; null: off"

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from corpus_assets.clean import repeated_spans as spans
-from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import left_by_lines
+from corpus_assets.clean.pinned_lines import Boilerplate
 from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.settings import BoilerplateSettings, RepeatedSpanSettings
 from corpus_assets.clean.upstream import (
@@ -30,6 +30,7 @@ from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext, count, part_label
 from corpus_assets.decontam import verdict_settings
+from corpus_assets.text.line_kinds import COLUMNS_OF_LINES
 
 
 def span_inputs(pipeline: CleanPlanner, snapshot: str) -> dict[str, Output]:
@@ -111,7 +112,7 @@ def run_span_grams(context: TaskContext) -> None:
 def _compared(context: TaskContext) -> pa.Table:
     """Return the documents that no earlier stage drops, with what the cutting of lines leaves of
     them."""
-    columns = ["doc_id", "domain", "host", "fetched_at", "text", "line_kinds"]
+    columns = ["doc_id", "domain", "host", "fetched_at", "text", *COLUMNS_OF_LINES]
     table = context.table("documents", columns)
     drops = drops_before_cleaning(context, context.table("selection", ["reason"]))
     rows = [row for row in range(table.num_rows) if row not in drops]

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.clean import clean_text
-from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import (
     BENCHMARK_ITEM,
     FEW_SENTENCES,
@@ -24,6 +23,7 @@ from corpus_assets.clean.cut_lines import CUT_LINES
 from corpus_assets.clean.edits import Stretch
 from corpus_assets.clean.encoding_repair import ftfy_release
 from corpus_assets.clean.losses import host_losses
+from corpus_assets.clean.pinned_lines import Boilerplate
 from corpus_assets.clean.planner import CleanPlanner
 from corpus_assets.clean.repeated_spans import find_cuts
 from corpus_assets.clean.rewriting import places_in_extracted

@@ -98,7 +98,7 @@ JUDGEMENTS = File("judgements", tables.JUDGEMENTS)
 # cleaning
 LINE_KEYS = File("line_keys", "line_keys.parquet")
 LINE_COUNTS = File("line_counts", "lines.parquet")
-BUCKET_COUNTS = File("line_counts", "buckets.parquet")
+TEMPLATE_COUNTS = File("line_counts", "templates.parquet")
 COMMON_LINES = File("common_lines", "common_lines.parquet")
 LINE_CANDIDATES = File("line_candidates", "candidates.parquet")
 BOILERPLATE = File("boilerplate", "boilerplate.parquet")

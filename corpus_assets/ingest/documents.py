@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from corpus_assets.core.schemas import (
@@ -71,7 +72,7 @@ __all__ = [
     "ingest_part",
 ]
 
-VERSION = 11
+VERSION = 12
 PROGRESS_EVERY = 50
 WAITING_RECORDS = 64
 WAITING_BYTES = 1_000_000
@@ -116,6 +117,7 @@ class _Text:
     page_type: str | None = None
     line_kinds: bytes | None = None
     recalls: list[dict[str, Any]] | None = None
+    line_places: bytes | None = None  # uint16, little-endian
 
 
 class _Waiting(NamedTuple):
@@ -285,6 +287,7 @@ class _Ingest:
                     "text_id": found.text_id,
                     "text": found.text,
                     "line_kinds": found.line_kinds and list(found.line_kinds),
+                    "line_places": found.line_places and np.frombuffer(found.line_places, "<u2"),
                     "labels": record.labels,
                     PAGE_TYPE.name: found.page_type,
                     DECLARED_RECALL.name: found.recalls,
@@ -403,9 +406,13 @@ def _text_of(page: _Page, result: PageResult) -> _Text:
         return _Text(Refusal(result.reason, result.detail))
     published = find_page_date(page.markup, page.landmarks)
     found = _as_text(result.text, page_title(page.html), page_language(page.html), published)
-    recalls = [dict(zip(RECALL, each, strict=True)) for each in result.recalls or ()] or None
-    kinds = result.line_kinds
-    return replace(found, page_type=result.page_type, line_kinds=kinds, recalls=recalls)
+    return replace(
+        found,
+        page_type=result.page_type,
+        line_kinds=result.line_kinds,
+        line_places=result.line_places,
+        recalls=[dict(zip(RECALL, each, strict=True)) for each in result.recalls or ()] or None,
+    )
 
 
 def _as_text(

@@ -150,21 +150,6 @@ class Recipe(Settings):
     ) -> SignalSettings:
         return value.with_readings(info.data.get("classifiers", {}))
 
-    @model_validator(mode="before")
-    @classmethod
-    def _no_lines_behind_blocks(cls, body: Any) -> Any:
-        """Cut no lines where `blocks` extracts and the recipe does not ask for it: that engine
-        leaves the frame of a page out by itself, and what repeats in its text is content."""
-        node: Any = body
-        for key in ("documents", "extraction", "engine"):
-            node = node.get(key) if isinstance(node, dict) else getattr(node, key, None)
-        if node != "blocks":
-            return body
-        own = body.get("clean_text") or {}
-        if not isinstance(own, dict) or "boilerplate" in own:
-            return body
-        return body | {"clean_text": own | {"boilerplate": {"domains": []}}}
-
     @model_validator(mode="after")
     def _consistent(self) -> "Recipe":
         names = [name for source in self.sources for name in source.snapshots]

@@ -1,12 +1,15 @@
-"""What each line of a text is: as the documents say, or where they do not, by its form.
+"""What each line of a text is: as the documents say, or where they do not, by its form; and where it
+stands in the tree of its page.
 
 A batch whose texts have kinds holds them in `columns[KINDS_OF_TEXT]`, a list a text with a number for
-each line, blank ones too (`catalog.formats.line_kinds`). Null, or no column: nothing is known.
+each line, blank ones too (`catalog.formats.line_kinds`); places in `columns[PLACES_OF_TEXT]`, likewise.
+Null, or no column: nothing is known.
 """
 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +26,18 @@ from corpus_assets.text.split import CHARS, END, START, Bytes, Ints
 from corpus_assets.text.unicode import class_table
 
 KINDS_OF_TEXT = "line_kinds"
-"""The column of documents."""
+PLACES_OF_TEXT = "line_places"
+"""Columns of documents."""
+
+COLUMNS_OF_LINES = (KINDS_OF_TEXT, PLACES_OF_TEXT)
 
 Place = tuple[int, int, int]
 """Where a piece of a changed text begins there, where it begins and ends in the text it is of."""
 
 UNKNOWN, OTHER = LINE_KIND["unknown"], LINE_KIND["other"]
+NO_PLACE = 0
+OF_BLANK = {KINDS_OF_TEXT: OTHER, PLACES_OF_TEXT: NO_PLACE}
+_TYPES = {KINDS_OF_TEXT: pa.uint8(), PLACES_OF_TEXT: pa.uint16()}
 
 
 def _by_kind(*names: str) -> npt.NDArray[np.bool_]:
@@ -56,16 +65,27 @@ _OF_FORM[[PROSE, ITEM, CODE, ROW]] = [
 
 def known_kinds(batch: TextBatch) -> Bytes:
     """uint8[k]: what is known of each of `batch.raw_lines`."""
+    return _known(batch, KINDS_OF_TEXT, UNKNOWN).astype(np.uint8)
+
+
+def places_of_lines(batch: TextBatch) -> Ints:
+    """int64[k]: where each of `batch.lines` stands, as the documents say; NO_PLACE where they do not."""
+    return _known(batch, PLACES_OF_TEXT, NO_PLACE).astype(np.int64)[raw_line_of(batch)]
+
+
+def _known(batch: TextBatch, name: str, unknown: int) -> npt.NDArray[np.integer[Any]]:
+    """What a column says of each of `batch.raw_lines`."""
     rows = batch.raw_lines.rows
-    column = batch.columns.get(KINDS_OF_TEXT)
+    column = batch.columns.get(name)
     if column is None:
-        return np.full(rows[-1], UNKNOWN, dtype=np.uint8)
-    listed: Bytes = pc.list_flatten(column).to_numpy(zero_copy_only=False).astype(np.uint8)
+        return np.full(rows[-1], unknown)
+    listed: npt.NDArray[np.integer[Any]]
+    listed = pc.list_flatten(column).to_numpy(zero_copy_only=False)
     sizes = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
     is_known = sizes == batch.raw_lines.counts  # else they are not of this text
     if is_known.all():
         return listed
-    out = np.full(rows[-1], UNKNOWN, dtype=np.uint8)
+    out = np.full(rows[-1], unknown)
     out[np.repeat(is_known, batch.raw_lines.counts)] = listed[np.repeat(is_known, sizes)]
     return out
 
@@ -158,10 +178,10 @@ def _is_known_to_be(batch: TextBatch, names: Sequence[str]) -> npt.NDArray[np.bo
 
 
 def kinds_after(
-    text: str, kinds: Sequence[int], after: str, places: Sequence[Place]
+    text: str, kinds: Sequence[int], after: str, places: Sequence[Place], of_blank: int = OTHER
 ) -> list[int] | None:
     """Return the kinds of the lines of a changed text: a line is what the line was that its first
-    character stood in. None where `kinds` are not those of `text`."""
+    character stood in, a blank one `of_blank`. None where `kinds` are not those of `text`."""
     breaks = [found.start() for found in re.finditer("\n", text)]
     if len(kinds) != len(breaks) + 1:
         return None
@@ -170,7 +190,7 @@ def kinds_after(
     for line in after.split("\n"):
         ink = len(line) - len(line.lstrip())
         if ink == len(line):
-            out.append(OTHER)
+            out.append(of_blank)
         else:
             begin, low, high = places[bisect_right(places, (at + ink, len(text))) - 1]
             was = min(low + at + ink - begin, max(low, high - 1))
@@ -202,6 +222,6 @@ def kept_places(kept: Sequence[tuple[int, int]]) -> list[Place]:
     return out
 
 
-def kinds_column(kinds: Iterable[Sequence[int] | None]) -> pa.Array:
-    """Return kinds of several texts as a column of documents."""
-    return pa.array(list(kinds), pa.list_(pa.uint8()))
+def kinds_column(kinds: Iterable[Sequence[int] | None], name: str = KINDS_OF_TEXT) -> pa.Array:
+    """Return kinds, or what else COLUMNS_OF_LINES hold, of several texts as a column of documents."""
+    return pa.array(list(kinds), pa.list_(_TYPES[name]))

@@ -13,16 +13,14 @@ from corpus_assets.clean.boilerplate import (
     BOILERPLATE,
     COMMON_LINES,
     LINE_KEYS,
-    Boilerplate,
     choose_keepers,
     common_lines,
     count_lines,
     find_candidates,
-    line_key,
     line_keys,
-    pinned_lines,
-    placed_keys,
 )
+from corpus_assets.clean.keyed_lines import line_key
+from corpus_assets.clean.pinned_lines import Boilerplate, pinned_lines
 from corpus_assets.clean.settings import BoilerplateSettings
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.text.batch import TextBatch
@@ -416,13 +414,6 @@ def test_repeated_lines_are_those_found_one_by_one(
             going = [(line.start, line.end) for line in found.get(row, []) if line.goes]
             bucket = "" if settings is ANYWHERE else host
             assert going == plain(texts[row], bucket, lines, settings.min_chars)
-
-
-def test_a_key_has_its_places() -> None:
-    keys_of = placed_keys(line_key("a.org", FOOTER))
-    assert line_key("a.org", FOOTER) in keys_of
-    assert {line_key("a.org", FOOTER, place) for place in (-16, -1, 1, 16)} <= set(keys_of)
-    assert len(set(keys_of)) == len(keys_of)
 
 
 def test_host_and_line_cannot_be_confused() -> None:

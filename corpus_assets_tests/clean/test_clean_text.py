@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from catalog.formats.line_kinds import LINE_KIND
 from catalog.formats.token_text import extracted_range
 from corpus_assets.clean import clean_text
-from corpus_assets.clean.boilerplate import Boilerplate, line_key
 from corpus_assets.clean.clean_text import Cleaned, clean_documents
 from corpus_assets.clean.edits import apply_edits, stretches_of_left
+from corpus_assets.clean.keyed_lines import line_key
+from corpus_assets.clean.pinned_lines import Boilerplate
 from corpus_assets.clean.settings import BoilerplateSettings, CleanTextSettings
 from corpus_assets.core.schemas import FINAL_TEXT
 from corpus_assets.core.task import parquet_bytes

@@ -8,8 +8,9 @@ import pytest
 
 from catalog.formats.line_kinds import LINE_KIND
 from corpus_assets.clean import boilerplate as lines
-from corpus_assets.clean.boilerplate import Boilerplate
-from corpus_assets.clean.clean_text import clean_documents, line_kinds_of, rewritten
+from corpus_assets.clean.clean_text import clean_documents, of_lines_of, rewritten
+from corpus_assets.clean.keyed_lines import line_key
+from corpus_assets.clean.pinned_lines import Boilerplate
 from corpus_assets.clean.settings import BoilerplateSettings, CleanTextSettings
 from corpus_assets.core.schemas import DOC_ID
 
@@ -146,7 +147,7 @@ def cleaned(documents: pa.Table, settings: CleanTextSettings) -> list[str]:
     names = pa.chunked_array([["high"] * documents.num_rows])
     final, reasons, *_ = clean_documents(documents, names, names, pinned, settings)
     assert set(reasons) == {None}, "no document is emptied"
-    assert (final["line_kinds"].null_count == 0) is (line_kinds_of(documents).null_count == 0)
+    assert (final["line_kinds"].null_count == 0) is (of_lines_of(documents).null_count == 0)
     found: list[str] = final["text"].to_pylist()
     return found
 
@@ -180,7 +181,7 @@ def test_kinds_stay_with_their_lines(has_kinds: bool) -> None:
         known = {line: LINE_KIND[kind] for page in pages for line, kind in page}
         table = documents_of(pages, has_kinds)
         names = pa.chunked_array([["high"] * len(pages)])
-        keys = [lines.line_key("site.example", line, k) for line in known for k in (-1, 1, 2)]
+        keys = [line_key("site.example", line, k) for line in known for k in (-1, 1, 2)]
         final, *_ = clean_documents(
             table, names, names, Boilerplate(pa.array(sorted(keys), pa.uint64()).to_numpy()), settings
         )  # fmt: skip

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from catalog.formats.token_text import extracted_range
-from corpus_assets.clean.boilerplate import Boilerplate
 from corpus_assets.clean.clean_text import clean_documents
 from corpus_assets.clean.edits import Edit, apply_edits
+from corpus_assets.clean.pinned_lines import Boilerplate
 from corpus_assets.clean.rewriting import compose, edits_of_extracted, rewrite_documents
 from corpus_assets.clean.settings import CleanTextSettings
 from corpus_assets.signals.published.c4_lines import C4Lines

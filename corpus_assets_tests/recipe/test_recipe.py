@@ -379,30 +379,8 @@ def test_keys_that_say_nothing_are_no_part_of_what_a_recipe_is(path: Path) -> No
     assert said.digest != load_recipe(path).digest
 
 
-@pytest.mark.parametrize(
-    ("engine", "said", "domains"),
-    [
-        ("trafilatura", None, ("web",)),
-        ("resiliparse", None, ("web",)),
-        ("blocks", None, ()),
-        ("blocks", {"min_documents": 3}, ("web",)),
-        ("blocks", {"domains": ["web"]}, ("web",)),
-    ],
-)
-def test_no_lines_are_cut_behind_blocks_unless_the_recipe_says_so(
-    path: Path, engine: str, said: dict[str, object] | None, domains: tuple[str, ...]
-) -> None:
-    raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    raw["documents"]["extraction"] = {"engine": engine}
-    raw["clean_text"] = {"boilerplate": said} if said else {"min_chars": 50}
-    recipe = parse_recipe(raw, "recipe")
-    assert recipe.clean_text.boilerplate.domains == domains
-    again = parse_recipe(recipe.model_dump(mode="json"), "recipe")
-    assert again.clean_text == recipe.clean_text
-
-
-def test_the_recommended_recipe_of_common_crawl_records_page_types_and_cuts_no_lines() -> None:
+def test_the_recommended_recipe_of_common_crawl_records_page_types_and_cuts_frames() -> None:
     recipe = load_recipe(Path(__file__).parents[2] / "recipes" / "commoncrawl.yaml")
     assert recipe.documents.extraction.engine == "blocks"
     assert recipe.documents.extraction.page_type
-    assert recipe.clean_text.boilerplate.domains == ()
+    assert recipe.clean_text.boilerplate.domains == ("web",)

@@ -36,13 +36,13 @@ PIPE_BYTES = 1 << 20
 PAGES_PER_CHILD = 20_000  # libxml2 keeps every name it has ever seen
 TRIES = 2
 Answer = tuple[int, list[bytes], float]
-"""Status; content, type of the page, kinds of its lines and recalls; CPU seconds."""
+"""Status; content, type of the page, kinds of its lines, their places and recalls; CPU seconds."""
 OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class PageResult(NamedTuple):
-    """A page's text, or the reason why there is none; its type, the kinds of its lines and what it
-    has of what the page declares, where they are noted."""
+    """A page's text, or the reason why there is none; its type, the kinds of its lines, their places
+    (uint16, little-endian) and what it has of what the page declares, where they are noted."""
 
     text: str
     reason: str | None
@@ -50,6 +50,7 @@ class PageResult(NamedTuple):
     cpu_seconds: float
     page_type: str | None = None
     line_kinds: bytes | None = None
+    line_places: bytes | None = None
     recalls: Recalls | None = None
 
 
@@ -162,7 +163,7 @@ def _missing(message: bytes) -> MissingExtra:
 
 
 def _result(status: int, parts: Sequence[bytes], cpu_seconds: float) -> PageResult:
-    content, kind, lines, recalls = parts
+    content, kind, kinds, places, recalls = parts
     if status == ABSENT:
         raise _missing(content)
     if status == FAILED:
@@ -170,7 +171,8 @@ def _result(status: int, parts: Sequence[bytes], cpu_seconds: float) -> PageResu
         return PageResult("", "extraction_failed", name, cpu_seconds)
     text = content.decode("utf-8", "surrogatepass")
     found = [(name, n, has) for name, n, has in json.loads(recalls)] if recalls else None
-    return PageResult(text, None, None, cpu_seconds, kind.decode() or None, lines or None, found)
+    lines = kinds or None, places or None
+    return PageResult(text, None, None, cpu_seconds, kind.decode() or None, *lines, found)
 
 
 class _Child:

@@ -23,12 +23,13 @@ Recalls = list[tuple[str, int, int]]
 
 
 class Extracted(NamedTuple):
-    """A page's text, its type where a recipe asks for that, and the kinds of its lines and what it
-    has of what the page declares where the engine knows them."""
+    """A page's text, its type where a recipe asks for that, and the kinds of its lines, their places
+    (uint16, little-endian) and what it has of what the page declares where the engine knows them."""
 
     text: str
     page_type: str | None = None
     line_kinds: bytes = b""
+    line_places: bytes = b""
     recalls: Recalls | None = None
 
 
@@ -41,7 +42,9 @@ def make_reader(options: dict[str, Any]) -> Callable[[bytes], Extracted]:
         def read(page: bytes) -> Extracted:
             found = blocks.read(page)  # parsed once, for the text and for the type
             kind = found.page_type if has_type else None
-            return Extracted(found.text, kind, found.line_kinds, by_type(found.declared_recall))
+            places = found.line_places.astype("<u2").tobytes()
+            recalls = by_type(found.declared_recall)
+            return Extracted(found.text, kind, found.line_kinds, places, recalls)
     else:
         engine = make_engine(options)
         if not has_type:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from corpus_assets.ingest.extractors.engines import Extracted
 
 SIZE = struct.Struct("<Q")  # how many pages, and of each how many bytes
-ANSWER = struct.Struct("<BQIQIQ")
-"""Status, bytes of text, type, lines' kinds and recalls, CPU microseconds."""
+ANSWER = struct.Struct("<BQIQQIQ")
+"""Status, bytes of text, type, lines' kinds, their places and recalls, CPU microseconds."""
 TEXT, FAILED, MEMORY, ABSENT = 0, 1, 2, 3  # absent: a library, whatever the page
 MIB = 1 << 20
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # of `ru_maxrss`
@@ -84,13 +84,13 @@ def _message(error: Exception) -> bytes:
 
 
 def _extract(read: "Callable[[bytes], Extracted]", page: bytes) -> tuple[int, *tuple[bytes, ...]]:
-    """Status, text, the type of the page, the kinds of the lines and the recalls as JSON, nothing
-    where they are not noted."""
+    """Status, text, the type of the page, the kinds of the lines, their places and the recalls as
+    JSON, nothing where they are not noted."""
     try:
-        text, kind, line_kinds, recalls = read(page)
+        text, kind, line_kinds, places, recalls = read(page)
         found = json.dumps(recalls).encode() if recalls else b""
         written = text.encode("utf-8", "surrogatepass")
-        return TEXT, written, (kind or "").encode(), line_kinds, found
+        return TEXT, written, (kind or "").encode(), line_kinds, places, found
     except MemoryError:
         return (MEMORY,)
     except ImportError as error:
@@ -162,7 +162,7 @@ def _receive(source: BinaryIO) -> list[bytes] | None:
 
 
 def _answer(status: int, parts: Sequence[bytes] = (), cpu_seconds: float = 0.0) -> bytes:
-    parts = [*parts, b"", b"", b"", b""][:4]
+    parts = [*parts, *[b""] * 5][:5]
     head = ANSWER.pack(status, *map(len, parts), int(cpu_seconds * 1e6))
     return b"".join([head, *parts])
 

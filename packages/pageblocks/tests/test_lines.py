@@ -10,7 +10,7 @@ from sample_pages import ARTICLE, POST, SENTENCE, random_page
 from pageblocks import LINE_KINDS, Extractor, Line, extract
 from pageblocks.kernels.blocks import find_blocks
 from pageblocks.kernels.page_names import names_in
-from pageblocks.lines import MainText
+from pageblocks.lines import MainText, places_of
 from pageblocks.markdown import markdown_of
 from pageblocks.plain_text import text_of
 
@@ -232,3 +232,50 @@ def test_there_is_a_kind_for_each_line_of_any_page(format: Any) -> None:
 def test_lines_and_kinds_belong_together() -> None:
     with pytest.raises(ValueError, match="zip"):
         MainText("a\nb", b"\x02").lines()
+
+
+def places(markup: str, format: str = "text") -> list[int]:
+    page = find_blocks(markup.encode())
+    written = WRITERS[format](page, np.ones(len(page.blocks), dtype=np.bool_))
+    found = places_of(page, written.elements)
+    assert len(found) == len(written.line_kinds)
+    return [int(place) for place in found]
+
+
+BOX = "<div class=box><p>{}</p></div>"
+
+
+@pytest.mark.parametrize("format", ["text", "markdown"])
+def test_lines_that_stand_alike_have_one_place(format: str) -> None:
+    first, second, inside, *_ = (
+        place
+        for place in places(f"<body class=a><div><p>x</p><p>y</p></div>{BOX.format('z')}", format)
+        if place
+    )
+    assert first == second != inside
+    assert all(place % 2 == 0 for place in (first, second, inside))
+    other = places(f"<body class=b><h1>t</h1><div><p>x</p></div>{BOX.format('other')}", format)
+    assert [place for place in other if place][1:] == [first, inside]
+
+
+def test_numbers_in_classes_and_classes_far_out_make_no_other_place() -> None:
+    one = "<div class='category-news'><div class='post-1 x'><p>a</p></div></div>"
+    other = "<div class='category-sport'><div class='post-27 x'><p>b</p></div></div>"
+    assert places(one) == places(other)
+    assert places(one) != places(one.replace("post-1 x", "note"))
+    assert places(one) != places(one.replace("p>", "h2>"))
+
+
+def test_a_line_says_whether_it_goes_on_in_the_element_of_the_line_before() -> None:
+    first, second, third = places("<p>a<br><br>b</p><p>c</p>")
+    assert (second, third) == (first + 1, first)
+    assert places("<pre>a\nb</pre>") == [first := places("<pre>a</pre>")[0], first + 1]
+
+
+def test_what_stands_in_no_element_has_no_place() -> None:
+    assert 0 in places("<p>a<p>b", "markdown")
+    page = extract("")
+    assert len(page.line_places) == 0
+    page = Extractor().read(ARTICLE.encode() if isinstance(ARTICLE, str) else ARTICLE)
+    assert page.line_places.dtype == np.uint16
+    assert len(page.line_places) == len(page.line_kinds)

@@ -199,8 +199,9 @@ def lines_of_string(given: str) -> list[Line]:
             given = given.replace("\n", "<br><br>")
         blocks = find_blocks(given.encode("utf-8", "surrogatepass"))
         everything = np.ones(len(blocks.blocks), dtype=np.bool_)
-        text, kinds = text_of(blocks, everything)
-        return MainText(normalise(text), kinds if text else b"").lines()
+        written = text_of(blocks, everything)
+        text = normalise(written.text)
+        return MainText(text, written.line_kinds if text else b"").lines()
     lines = (" ".join(line.split()) for line in normalise(unescape(given)).splitlines())
     return [Line("paragraph", line) for line in lines if line]
 

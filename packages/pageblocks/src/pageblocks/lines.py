@@ -1,6 +1,7 @@
 """What each line of a page's main text is: a heading, an item of a list, a row of a table ...
 
 A text and the kinds of its lines are written together (`LineWriter`), so there is one for each line.
+With them goes the element that each line stands in, from which its place in the page's tree is made.
 """
 
 import re
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pageblocks.kernels.blocks import FLAGS, Blocks
-from pageblocks.kernels.line_places import element_kinds, element_posts
+from pageblocks.kernels.line_places import element_kinds, element_places, element_posts
 from pageblocks.kernels.page_names import BREAKING, TAGS
 from pageblocks.places import MAX_CELL_CHARS
 
@@ -78,10 +79,12 @@ class Line(NamedTuple):
 
 class MainText(NamedTuple):
     """A text, and a byte for each line of it: the place of its kind in `LINE_KINDS`. A text without
-    characters has no line."""
+    characters has no line. `elements` are those that the lines stand in, -1 for none; empty where the
+    text is not from the page's elements."""
 
     text: str
     line_kinds: bytes
+    elements: tuple[int, ...] = ()
 
     def lines(self) -> list[Line]:
         texts = self.text.split("\n") if self.text else []
@@ -105,11 +108,12 @@ class BlockKinds:
 
 
 class LineWriter:
-    """Lines and their kinds, in the order in which they are written."""
+    """Lines with their kinds and elements, in the order in which they are written."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []  # of one line or more each
         self._kinds = bytearray()
+        self._elements: list[int] = []
         self._begun: set[int] = set()  # posts that have their first paragraph
 
     @property
@@ -121,8 +125,13 @@ class LineWriter:
         """What was written last."""
         return self._texts[-1]
 
-    def add(self, written: str, code: int, post: int = -1) -> None:
-        """Write the lines of a block, which stands in a post or, -1, in none."""
+    def add(self, written: str, code: int, post: int = -1, element: int = -1) -> None:
+        """Write the lines of a block, which stands in a post or, -1, in none; as in an element."""
+        before = len(self._kinds)
+        self._add_kinds(written, code, post)
+        self._elements += [element] * (len(self._kinds) - before)
+
+    def _add_kinds(self, written: str, code: int, post: int) -> None:
         self._texts.append(written)
         if code == _PARAGRAPH:
             if "\n" in written:
@@ -151,5 +160,16 @@ class LineWriter:
         return _POST
 
     def written(self) -> MainText:
-        """The text and the kinds of its lines."""
-        return MainText("\n".join(self._texts), bytes(self._kinds))
+        """The text, and the kinds and elements of its lines."""
+        return MainText("\n".join(self._texts), bytes(self._kinds), tuple(self._elements))
+
+
+def places_of(page: Blocks, elements: tuple[int, ...]) -> npt.NDArray[np.uint16]:
+    """The place in the page's tree of lines that stand in some elements: equal for lines that stand
+    alike on pages of one template, even, and never 0; and 1 more where a line goes on in the element of
+    the line before it. 0 for lines that stand in none."""
+    own = np.array(elements, dtype=np.int64)
+    places: npt.NDArray[np.uint16] = element_places(page.elements, page.signatures)[own]
+    places[1:] += own[1:] == own[:-1]
+    places[own < 0] = 0
+    return places

@@ -47,7 +47,7 @@ class _Writer:
         place = self._places.of(element)
         if place.row >= 0 and self._places.is_data(place.row):
             if self._include_tables and place.row != self._row:
-                self._add_row(place)
+                self._add_row(place, element)
             return
         written = self._page.text_of(number)
         if flags & FLAGS["is_pre"]:
@@ -67,7 +67,7 @@ class _Writer:
         if place.quotes:
             quote = "> " * place.quotes
             written = quote + written.replace("\n", f"\n{quote}")
-        self._write(written, group, code, post)
+        self._write(written, group, code, post, element)
 
     def _mark(self, place: Place) -> str:
         if self._places.tags[place.list] != _NUMBERED:
@@ -75,13 +75,15 @@ class _Writer:
         self._numbers[place.list] = self._numbers.get(place.list, 0) + 1
         return f"{self._numbers[place.list]}."
 
-    def _write(self, written: str, group: tuple[str, int], code: int, post: int = -1) -> None:
+    def _write(
+        self, written: str, group: tuple[str, int], code: int, post: int, element: int
+    ) -> None:
         if not self._lines.is_empty and not (group[0] and group == self._group):
             self._lines.add("", OTHER)
-        self._lines.add(written, code, post)
+        self._lines.add(written, code, post, element)
         self._group = group
 
-    def _add_row(self, place: Place) -> None:
+    def _add_row(self, place: Place, element: int) -> None:
         self._row = place.row
         group = ("table", place.table)
         cells = self._cells(place.row)
@@ -89,9 +91,9 @@ class _Writer:
         if is_first:
             self._columns = len(cells)
         cells += [""] * (self._columns - len(cells))
-        self._write(_row(cells), group, TABLE_ROW)
+        self._write(_row(cells), group, TABLE_ROW, -1, element)
         if is_first:
-            self._write(_row(["---"] * len(cells)), group, TABLE_ROW)
+            self._write(_row(["---"] * len(cells)), group, TABLE_ROW, -1, element)
 
     def _cells(self, row: int) -> list[str]:
         """Texts of a row's cells, empty where nothing in one is kept."""

@@ -24,7 +24,7 @@ from pageblocks.errors import NotText
 from pageblocks.kernels.block_features import block_features
 from pageblocks.kernels.block_trees import SCALE, Ints
 from pageblocks.kernels.blocks import Blocks, find_blocks
-from pageblocks.lines import Line, MainText
+from pageblocks.lines import Line, MainText, places_of
 from pageblocks.markdown import markdown_of
 from pageblocks.model import MODEL, judge, kept_blocks, read_model
 from pageblocks.page_types import PageType, page_type
@@ -32,7 +32,7 @@ from pageblocks.places import Kind, Places
 from pageblocks.plain_text import text_of
 from pageblocks.recall import Recall, declared_recall
 
-VERSION = 11  # raise it whenever the same model could give another text
+VERSION = 12  # raise it whenever the same model could give another text
 Format = Literal["text", "markdown"]
 
 
@@ -62,7 +62,7 @@ class Page:
         things: Callable[[], list[Declared]],
     ) -> None:
         self._markup, self._parsed, self._chances, self._kept = markup, parsed, chances, kept
-        self.text, self.line_kinds = written
+        self.text, self.line_kinds, self._elements = written
         self.is_declared = is_declared
         self._things = things
 
@@ -70,6 +70,13 @@ class Page:
     def lines(self) -> list[Line]:
         """The lines of the main text, each with its kind."""
         return MainText(self.text, self.line_kinds).lines()
+
+    @cached_property
+    def line_places(self) -> npt.NDArray[np.uint16]:
+        """Where each line of the main text stands in the page's tree: `lines.places_of`."""
+        if not self.text:
+            return np.empty(0, np.uint16)
+        return places_of(self._parsed, self._elements or (-1,) * len(self.line_kinds))
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -147,12 +154,12 @@ class Extractor:
         parsed = find_blocks(markup)
         chances = judge(self._model, parsed, block_features(parsed))
         kept = kept_blocks(markup, parsed, chances, self._min_chance)
-        text, kinds = self._write(parsed, kept, self._include_tables)
+        text, kinds, elements = self._write(parsed, kept, self._include_tables)
         # Lines stay what they are: no block holds another line's end than `\n`.
         text = normalise(text)
         things = cache(partial(declared_things, markup, parsed))
         said = declared_text(markup, parsed, text, self._format, things)
-        written = said or MainText(text, kinds if text else b"")
+        written = said or (MainText(text, kinds, elements) if text else MainText("", b""))
         return Page(markup, parsed, chances, kept, written, said is not None, things)
 
 

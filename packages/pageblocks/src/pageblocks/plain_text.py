@@ -43,7 +43,7 @@ def text_of(page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool = Tr
                 continue
         if item >= 0 and item not in marked:
             marked.add(item)
-            lines.add(f"- {written}", code, post)
+            lines.add(f"- {written}", code, post, element)
         elif (
             row >= 0
             and row == last_row
@@ -53,7 +53,7 @@ def text_of(page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool = Tr
         ):
             lines.extend(f" | {written}", code, post)
         else:
-            lines.add(written, code, post)
+            lines.add(written, code, post, element)
         last_item, last_row, last_cell = item, row, cell
     return lines.written()
 

@@ -1,4 +1,5 @@
-"""What the lines of a page's blocks are, by the elements they stand in; and which elements are posts.
+"""What the lines of a page's blocks are, by the elements they stand in; where in the tree those stand;
+and which of them are posts.
 
 A post is one of several elements of one make that are named as posts or comments and hold text, that
 is neither in links nor in forms for the most part. What is named as a post and not as a comment, as
@@ -34,6 +35,7 @@ MAX_AROUND = 8
 
 _POST, _COMMENT, _USER = (1 << HINTS[name] for name in ("post", "comment", "user"))
 _NO_POST, _IS_POST, _IS_COMMENT = range(3)
+_BODY = TAGS["body"]
 _TABLE, _ROW, _FORM, _PRE = TAGS["table"], TAGS["tr"], TAGS["form"], FLAGS["is_pre"]
 _CAN_BE_POST = np.zeros(len(BREAKING) + 2, dtype=np.bool_)
 for _name in names_in("div li article table tbody tr td dl dd blockquote custom"):
@@ -58,6 +60,25 @@ def element_posts(page: Blocks) -> Ints:
 def block_posts(page: Blocks) -> Ints:
     """The post that each block stands in, by the number of that post's element; -1 for none."""
     return element_posts(page)[page.blocks[:, 2]]
+
+
+@kernel
+def element_places(elements: Any, signatures: Any) -> Any:
+    """Where each element stands, uint16 (elements), even and not 0: by the tags around it, and its own
+    class and that of its parent. Classes further out often name the page (`category-news`)."""
+    tags = np.empty(len(elements), dtype=np.uint64)
+    places = np.empty(len(elements), dtype=np.uint16)
+    tags[0] = FNV_OFFSET
+    places[0] = 2
+    for e in range(1, len(elements)):
+        above = elements[e, 0]
+        tags[e] = (tags[above] ^ np.uint64(elements[e, 1])) * FNV_PRIME
+        key = (tags[e] ^ signatures[e]) * FNV_PRIME
+        if above > 0 and elements[above, 1] != _BODY:
+            key = (key ^ signatures[above]) * FNV_PRIME
+        key ^= key >> np.uint64(32)
+        places[e] = (key % np.uint64(0x7FFF) + np.uint64(1)) * np.uint64(2)
+    return places
 
 
 @kernel
