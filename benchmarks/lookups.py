@@ -39,7 +39,7 @@ from synthetic_lineage import (
 
 from catalog.ask.documents import document_history, find_host, find_url
 from catalog.ask.tokens import trace_token
-from catalog.db.published import CONTENTS_NAME, FUNNEL, FUNNEL_FORMAT, dump_contents
+from catalog.db.published import CONTENTS_NAME, FUNNEL, dump_contents
 from catalog.db.registry import Registry
 from catalog.db.rows import (
     KeyRow,
@@ -202,9 +202,9 @@ def register(
     (folder / "tokenizer.json").write_bytes(tokenizer_json()[0])
     manifest = manifest_bytes(version, shards, f"versions/{version}/tokenizer.json")
     (folder / "manifest.json").write_bytes(manifest)
-    funnel = {"format": FUNNEL_FORMAT, "records": 1, "dropped": {}}
-    (folder / FUNNEL).write_text(json.dumps(funnel))
-    listed = {FUNNEL: sha256_hex((folder / FUNNEL).read_bytes())}
+    funnel = {"format": FUNNEL.format, "records": 1, "dropped": {}}
+    (folder / FUNNEL.name).write_text(json.dumps(funnel))
+    listed = {FUNNEL.name: sha256_hex((folder / FUNNEL.name).read_bytes())}
     contents = dump_contents(version, listed, lineage, keys)
     (folder / CONTENTS_NAME).write_bytes(contents)
     registry.publish_version(

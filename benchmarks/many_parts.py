@@ -45,15 +45,15 @@ from corpus_assets.build import build, pin_sources, resolve_lock, run_assets
 from corpus_assets.core.exchange import DIRECT_PARTS
 from corpus_assets.core.files import MEMBERS
 from corpus_assets.core.home import Home
-from corpus_assets.core.packs import fingerprints
+from corpus_assets.core.result_index import fingerprints
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import LocalStore, Output, Result, artifact_folder, sealed_json
 from corpus_assets.core.task import Task
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.graph.plan import CACHED, plan_assets
 from corpus_assets.graph.run import snapshots_of
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets.ingest.snapshots import SnapshotFiles, save_snapshot_files
+from corpus_assets.inspect.plan import CACHED, plan_assets
 from corpus_assets.session import Session, build_lease, open_session
 
 ROOT = Path(__file__).resolve().parent.parent

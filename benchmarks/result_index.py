@@ -1,15 +1,15 @@
-"""What finished tasks left, known from packs and from rows of the registry.
+"""What finished tasks left, known from an index and from rows of the registry.
 
     python benchmarks/result_index.py --parts 90_000
 
-One stage of so many parts: every part leaves two files, counts and a note. *packs* are read as a
-plan reads them (`corpus_assets.core.packs`): their entries are compared with the contents that the
+One stage of so many parts: every part leaves two files, counts and a note. *index* is read as a
+plan reads them (`corpus_assets.core.result_index`): their entries are compared with the contents that the
 registry recorded. *rows* are what the registry has of the same results: the rows of artifacts and
 of their outputs, and for counts and notes, which it has not, a table beside them. Both look at the
 names of the stage's folders first. Every line of the report is a process of its own; CPU time is
 that of the process and of the database server.
 
-- *write*: packs, one for every thousand results and then one of all; the table of notes. The rows
+- *write*: index files, one for every thousand results and then one of all; the table of notes. The rows
   themselves, which are written either way, have a line of their own.
 - *plan*: a process that knows nothing finds all parts, and one file of each; *held* is what it then
   keeps of the stage.
@@ -46,8 +46,8 @@ from catalog.db.models import Artifact, ArtifactOutput
 from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow, InputRow, OutputRow
 from catalog.formats.canonical import canonical_text
-from corpus_assets.core import packs
-from corpus_assets.core.packs import Bytes, Prints, Results, StageResults, prints_of
+from corpus_assets.core import result_index as index
+from corpus_assets.core.result_index import Bytes, Prints, Results, StageResults, prints_of
 from corpus_assets.core.store import LocalStore, Output, Result, artifact_folder
 
 STAGE, SNAPSHOT = "documents", "many"
@@ -86,8 +86,8 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=90_000)
     parser.add_argument("--without", action="append", default=[], choices=["sqlite", "postgresql"])
     options = parser.parse_args()
-    if options.parts < packs.FEW:
-        parser.error(f"--parts: at least {packs.FEW}, fewer have no pack")
+    if options.parts < index.FEW:
+        parser.error(f"--parts: at least {index.FEW}, fewer have no index")
     print(f"{machine()}\n\n{options.parts:,} parts")
     with tempfile.TemporaryDirectory() as folder:
         for name, database in (("sqlite", sqlite), ("postgresql", postgresql)):
@@ -196,13 +196,13 @@ def record(place: Place) -> Numbers:
 # Packs.
 
 
-def write_packs(place: Place) -> Numbers:
-    packs.SEGMENT_S = 0.0  # a pack for every thousand, as where tasks take their time
+def write_index(place: Place) -> Numbers:
+    index.SEGMENT_S = 0.0  # a file for every thousand, as where tasks take their time
     finished = opened(place)
     for each in results(place.parts):
         finished.add(each)
     finished.save()
-    folder = place.store / packs.FOLDER
+    folder = place.store / index.FOLDER
     return {"bytes": sum(path.stat().st_size for path in folder.rglob("*.parquet"))}
 
 
@@ -216,7 +216,7 @@ def opened(place: Place) -> StageResults:
     )
 
 
-def plan_packs(place: Place) -> Numbers:
+def plan_index(place: Place) -> Numbers:
     finished = opened(place)
     rows = finished.rows(place.prints())
     expect(place, Results(finished.columns, rows).files(READ))
@@ -224,7 +224,7 @@ def plan_packs(place: Place) -> Numbers:
     return {}
 
 
-def build_packs(place: Place) -> Numbers:
+def build_index(place: Place) -> Numbers:
     finished = opened(place)
     rows = finished.rows(place.prints())
     expect(place, Results(finished.columns, rows).files(READ))
@@ -233,7 +233,7 @@ def build_packs(place: Place) -> Numbers:
     return {}
 
 
-def one_pack(place: Place) -> Numbers:
+def one_in_index(place: Place) -> Numbers:
     found = opened(place).find(digest_of(0))
     expect_whole(1, [] if found is None else [found])
     return {}
@@ -277,10 +277,10 @@ class Rows:
             for some in found.partitions():
                 yield tuple(zip(*some, strict=True))
 
-    def rows(self, prints: Bytes) -> packs.Numbers:
+    def rows(self, prints: Bytes) -> index.Numbers:
         return Prints(self.prints).find(prints)
 
-    def files(self, rows: packs.Numbers, name: str) -> Iterator[Output]:
+    def files(self, rows: index.Numbers, name: str) -> Iterator[Output]:
         at = self._order[self._numbers[1][self._order] == self._kinds[name]]
         own = np.searchsorted(self._numbers[0][at], self._artifact)
         _, _, sizes, counts = self._numbers
@@ -368,10 +368,10 @@ def one_row(place: Place) -> Numbers:
 
 
 STEPS: dict[str, dict[str, Callable[[Place], Numbers]]] = {
-    "write": {"packs": write_packs, "notes beside the rows": write_notes},
-    "plan": {"packs": plan_packs, "rows": plan_rows},
-    "build again": {"packs": build_packs, "rows": build_rows},
-    "one result": {"packs": one_pack, "rows": one_row},
+    "write": {"index": write_index, "notes beside the rows": write_notes},
+    "plan": {"index": plan_index, "rows": plan_rows},
+    "build again": {"index": build_index, "rows": build_rows},
+    "one result": {"index": one_in_index, "rows": one_row},
 }
 
 

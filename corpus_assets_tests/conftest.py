@@ -20,7 +20,7 @@ from sqlalchemy import create_engine, make_url
 
 from corpus_assets.build import build
 from corpus_assets.cli.main import main
-from corpus_assets.core import exchange, packs
+from corpus_assets.core import exchange, result_index
 from corpus_assets.core.home import Home
 from corpus_assets.dedup import exchange_stages
 from corpus_assets.session import open_session
@@ -248,9 +248,9 @@ def as_if_many_parts() -> Iterator[None]:
         patch.setattr(exchange_stages, "RANGE_KEYS", 64)
         patch.setattr(exchange_stages, "BATCH_RECORDS", 8)
         patch.setattr(exchange_stages, "INTERVAL_RECORDS", 16)
-        patch.setattr(packs, "FEW", 1)
-        patch.setattr(packs, "SEGMENT_ROWS", 1)
-        patch.setattr(packs, "SEGMENT_S", 0.0)
+        patch.setattr(result_index, "FEW", 1)
+        patch.setattr(result_index, "SEGMENT_ROWS", 1)
+        patch.setattr(result_index, "SEGMENT_S", 0.0)
         yield
 
 

@@ -13,6 +13,7 @@ GLOSSARY: dict[str, str] = {
     r"\bparts run\b|\bparts \w+ found\b": "parts computed, cached",
     r"\bwaits?\b.{0,8} for (its|their) inputs": "pending",
     r"\b(takes?|taking|taken|took) (it |them |this |\S+s )?over\b": "reuse, inherit",
+    r"\bpacks? of (copies|results)\b|\bresults in packs\b": "result index; a pack has training runs",
     r"\bset aside\b": "quarantined",
     r"\bstand-ins?\b": "fallback",
     r"\bstays? so\b": "persists",

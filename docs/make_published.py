@@ -38,15 +38,17 @@ half of it English: 0.6 to 1.5 times that of two such crawls (`benchmarks/recipe
 """
 STATUSES = ("as published", "deviates", "absent", "not verified", "ours")
 TITLES = {"ours": "unspecified"}
+SHORT = 40  # characters of a note that is repeated rather than referred to
 NOT_LISTED = ("as published", "ours")  # without a note
 
 Row = dict[str, str]
+Note = tuple[str, str, str]  # a status, rules and what is noted about them
 
 
 def tables() -> dict[str, list[Row]]:
     """The rows of each recipe's table, by the recipe's name."""
     found = {}
-    for path in sorted(TABLES.glob("*.csv")):
+    for path in sorted(TABLES.glob("*.csv"), key=lambda path: path.stem):
         with open(path, newline="", encoding="utf-8") as lines:
             found[path.stem] = list(csv.DictReader(lines))
     return found
@@ -54,7 +56,8 @@ def tables() -> dict[str, list[Row]]:
 
 def reference() -> str:
     recipes = tables()
-    pages = (line for recipe, rows in recipes.items() for line in _page(recipe, rows))
+    noted: dict[Note, str] = {}
+    pages = (line for recipe, rows in recipes.items() for line in _page(recipe, rows, noted))
     return "\n".join([HEAD, *_summary(recipes), *pages])
 
 
@@ -69,7 +72,8 @@ def _summary(recipes: dict[str, list[Row]]) -> Iterator[str]:
     yield ""
 
 
-def _page(recipe: str, rows: list[Row]) -> Iterator[str]:
+def _page(recipe: str, rows: list[Row], noted: dict[Note, str]) -> Iterator[str]:
+    """A recipe's section. `noted` has where a note was first; from then on it is only referred to."""
     yield f"## {recipe}\n"
     places = {"recipe": f"{recipe}.yaml", "settings and sources": f"sources/{recipe}.csv"}
     files = ", ".join(f"[{name}](../../recipes/{place})" for name, place in places.items())
@@ -85,11 +89,40 @@ def _page(recipe: str, rows: list[Row]) -> Iterator[str]:
         if status in NOT_LISTED:
             plain = []
         if plain or rules:
-            named = f": {', '.join(plain)}." if plain else ":"
+            named = f": {_joined(plain)}." if plain else ":"
             yield f"**{status.capitalize()}**{named}\n"
         if rules:
-            yield from (f"- {', '.join(named)}: {because}." for because, named in rules.items())
+            again: dict[str, list[str]] = defaultdict(list)
+            for because, names in rules.items():
+                first = noted.setdefault((status, _joined(names), because), recipe)
+                if first == recipe or len(because) < SHORT:
+                    yield f"- {_joined(names)}: {because}."
+                else:
+                    again[first] += names
+            yield from (
+                f"- as in [{first}](#{first}): {_joined(names)}." for first, names in again.items()
+            )
             yield ""
+
+
+def _joined(names: list[str]) -> str:
+    """Rules in one line: `top 2 gram, top 3 gram` as `top 2, 3 gram`, `losses of de, losses of fr`
+    as `losses of de, fr`."""
+    said: list[tuple[str, list[str], str]] = []
+    for name in names:
+        words = name.split()
+        at = next((n for n, word in enumerate(words) if word.isdigit()), None)
+        if at is None and "of" in words[:-1]:
+            at = len(words) - 1
+        if at is None:
+            said.append((name, [], ""))
+            continue
+        head, tail = " ".join(words[:at]), " ".join(words[at + 1 :])
+        if said and said[-1][1] and (said[-1][0], said[-1][2]) == (head, tail):
+            said[-1][1].append(words[at])
+        else:
+            said.append((head, [words[at]], tail))
+    return ", ".join(" ".join(filter(None, (a, ", ".join(some), z))) for a, some, z in said)
 
 
 def _work(source: str) -> str:

@@ -26,7 +26,7 @@ import yaml
 
 from catalog.answers import Shown
 from catalog.ask.review import Place
-from catalog.db import THRESHOLDS, THRESHOLDS_FORMAT, load_counts
+from catalog.db import THRESHOLDS, load_counts
 from catalog.figures import written
 from catalog.lineage import Lineage, Row
 
@@ -76,7 +76,7 @@ class Proposal:
 def propose(lineage: Lineage, judged: Sequence[JudgedSignal]) -> list[Proposal]:
     """Return what judgements say of each threshold that was counted when the version was published,
     which are those that what-ifs know; proposals first, then those with most answers."""
-    counted = load_counts(lineage.store, lineage.version, THRESHOLDS, THRESHOLDS_FORMAT)
+    counted = load_counts(lineage.store, lineage.version, THRESHOLDS)
     if counted is None or not judged:
         return []
     recipe = yaml.safe_load(lineage.registry.recipe(lineage.version.recipe_digest).yaml) or {}

@@ -10,7 +10,6 @@ import yaml
 from catalog.answers import Shown
 from catalog.db import (
     FUNNEL,
-    FUNNEL_FORMAT,
     GateRow,
     LineageRow,
     Registry,
@@ -120,7 +119,7 @@ def version_funnel(lineage: Lineage) -> list[dict[str, Any]]:
     """Return how many records entered each stage and left it, and the reasons of those it dropped
     as (number, reason), most frequent first. They were counted when the version was published; of
     one that was published without, three columns of every decision are read."""
-    counted = load_counts(lineage.store, lineage.version, FUNNEL, FUNNEL_FORMAT)
+    counted = load_counts(lineage.store, lineage.version, FUNNEL)
     left, dropped = (counted["records"], counted["dropped"]) if counted else _dropped(lineage)
     steps = []
     for stage in DROPPING_STAGES:

@@ -7,6 +7,7 @@ files; the registry holds the digest of the file itself.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from catalog.db.rows import ArtifactRow, KeyRow, LineageRow, VersionRow
@@ -17,12 +18,20 @@ from corpus_loader import LoaderError, Manifest
 
 CONTENTS_FORMAT = "corpus-assets/contents/1"
 CONTENTS_NAME = "contents.json"
-THRESHOLDS = "thresholds.json"
-THRESHOLDS_FORMAT = "corpus-assets/thresholds/3"
-"""A file in a version's folder: what each threshold of its selection would keep at other values."""
-FUNNEL = "funnel.json"
-FUNNEL_FORMAT = "corpus-assets/funnel/1"
-"""Another: how many records came in, and how many each stage dropped, by reason."""
+
+
+@dataclass(frozen=True)
+class CountsFile:
+    """A JSON file with counts in a version's folder."""
+
+    name: str
+    format: str
+
+
+THRESHOLDS = CountsFile("thresholds.json", "corpus-assets/thresholds/3")
+"""What each threshold of the selection would keep at other values."""
+FUNNEL = CountsFile("funnel.json", "corpus-assets/funnel/1")
+"""How many records came in, and how many each stage dropped, by reason."""
 
 Contents = Mapping[str, Any]
 
@@ -65,22 +74,19 @@ def parse_contents(data: bytes, path: str) -> Contents:
         raise StoreFileError(f"{path} does not list a version's contents: {error!r}") from error
 
 
-def load_counts(
-    store: FileStore, version: VersionRow, name: str, expected: str
-) -> dict[str, Any] | None:
-    """Read a JSON file that was published with a version, in the format that is expected; None
-    where it was published without."""
+def load_counts(store: FileStore, version: VersionRow, file: CountsFile) -> dict[str, Any] | None:
+    """Read counts that were published with a version; None where it was published without."""
     if version.contents_sha256 is None:
         return None
     path = contents_path(version)
     listed = parse_contents(store.read_verified(path, version.contents_sha256), path)["files"]
-    if name not in listed:
+    if file.name not in listed:
         return None
-    path = f"{path.rpartition('/')[0]}/{name}"
-    body: dict[str, Any] = json.loads(store.read_verified(path, listed[name]))
-    if body["format"] != expected:
+    path = f"{path.rpartition('/')[0]}/{file.name}"
+    body: dict[str, Any] = json.loads(store.read_verified(path, listed[file.name]))
+    if body["format"] != file.format:
         raise StoreFileError(
-            f"{path} has format {body['format']!r}, this package reads {expected!r}: use the "
+            f"{path} has format {body['format']!r}, this package reads {file.format!r}: use the "
             "corpus-assets that wrote it"
         )
     return body

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from catalog.ask import ABOVE, threshold_name
-from catalog.db import THRESHOLDS, THRESHOLDS_FORMAT, VersionRow, load_counts
+from catalog.db import THRESHOLDS, VersionRow, load_counts
 from catalog.errors import CatalogError
 from catalog.formats.store import FileStore
 
@@ -15,7 +15,7 @@ from catalog.formats.store import FileStore
 def what_if(store: FileStore, version: VersionRow, asked: Mapping[str, str]) -> dict[str, Any]:
     """Return every threshold at the place that was asked for, what it would keep there alone, and
     what is known of all moved ones together."""
-    counted = load_counts(store, version, THRESHOLDS, THRESHOLDS_FORMAT)
+    counted = load_counts(store, version, THRESHOLDS)
     if counted is None:
         return {"version": version.name, "rows": [], "other_rules": [], "scale": 1.0}
     scale = counted["documents"] / max(1, counted["looked_at"])

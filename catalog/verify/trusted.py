@@ -245,7 +245,7 @@ class Trusted:
             )
 
     def _notes(self) -> Iterator[Problem]:
-        """Check which results stand for parts under takedowns, lists of orders, packs of results."""
+        """Check which results stand for parts under takedowns, lists of orders, indexes of results."""
         for path in self.store.list("parts"):
             try:
                 sealed(self.store.read(path), path)

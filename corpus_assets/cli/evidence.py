@@ -11,7 +11,7 @@ from catalog.answers import JSON_ONLY, Shown
 from catalog.cli import answers, print_line, print_table, show_table
 from catalog.figures import counted, size
 from corpus_assets.cli.options import HOME_OPTION
-from corpus_assets.core.errors import CorpusError, EvidenceError
+from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
 if TYPE_CHECKING:
@@ -314,10 +314,7 @@ def mix(
         ProposedMix,
         comparison_text,
         find_results,
-        fit_swarm,
-        group_predictions,
-        propose_mixture,
-        swarm_losses,
+        search_mixture,
     )
     from corpus_assets.session import open_home
 
@@ -326,18 +323,9 @@ def mix(
     tokens: dict[str, int] = {}
     for shard in registry.version_shards(row.name):
         tokens[shard.domain] = tokens.get(shard.domain, 0) + shard.tokens
-    groups = sorted(tokens)
     swarm = None if weights is None else json.loads(weights.read_bytes())
-    found = find_results(results or store, *(swarm or groups))
-    try:
-        if swarm is None:
-            given: Any = group_predictions(found.runs, groups)
-        else:
-            rows, losses = swarm_losses(found, swarm, groups)
-            given = fit_swarm(rows, losses)
-        proposal = propose_mixture(groups, tokens, budget, given, max_epochs)
-    except ValueError as error:
-        raise EvidenceError(str(error)) from error
+    found = find_results(results or store, *(swarm or sorted(tokens)))
+    proposal = search_mixture(found, tokens, budget, max_epochs, swarm)
     arm = f"{row.name}-{proposal.method}"
     if compare is not None:
         text = comparison_text(found, row.name, arm, heldout)

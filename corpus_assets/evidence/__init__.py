@@ -27,14 +27,7 @@ if TYPE_CHECKING:
         stored_plan,
         train_missing,
     )
-    from corpus_assets.evidence.mixtures import (
-        ProposedMix,
-        comparison_text,
-        fit_swarm,
-        group_predictions,
-        propose_mixture,
-        swarm_losses,
-    )
+    from corpus_assets.evidence.mixtures import ProposedMix, comparison_text, search_mixture
     from corpus_assets.evidence.pack import find_pack
     from corpus_assets.evidence.page import evidence_page, gates_section, loss_curves
     from corpus_assets.evidence.run import parse_part, run_pack, wanted_runs
@@ -53,10 +46,8 @@ __all__ = [
     "evidence_page",
     "find_pack",
     "find_results",
-    "fit_swarm",
     "forget_heldout",
     "gates_section",
-    "group_predictions",
     "import_runs",
     "loss_curves",
     "memories",
@@ -65,12 +56,11 @@ __all__ = [
     "parse_part",
     "plan_comparison",
     "plan_version",
-    "propose_mixture",
     "run_pack",
+    "search_mixture",
     "store_heldout",
     "stored_plan",
     "stored_results",
-    "swarm_losses",
     "train_missing",
     "wanted_runs",
 ]

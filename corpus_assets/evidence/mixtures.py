@@ -229,6 +229,24 @@ def _gap(slope: Floats, weights: Floats, limits: Floats) -> float:
     return best - float(slope @ weights)
 
 
+def search_mixture(
+    results: Results, tokens: Mapping[str, int], budget: int, max_epochs: float = EPOCHS,
+    weights: Mapping[str, Mapping[str, float]] | None = None,
+) -> Proposal:  # fmt: skip
+    """Propose weights of the groups of `tokens`: by MixMin, from runs of one arm per group, or by a
+    swarm, from arms whose `weights` are given."""
+    groups = sorted(tokens)
+    try:
+        given: Predictions | LogLinear
+        if weights is None:
+            given = group_predictions(results.runs, groups)
+        else:
+            given = fit_swarm(*swarm_losses(results, weights, groups))
+        return propose_mixture(groups, tokens, budget, given, max_epochs)
+    except ValueError as error:
+        raise EvidenceError(str(error)) from error
+
+
 def propose_mixture(
     groups: Sequence[str], tokens: Mapping[str, int], budget: int, given: Predictions | LogLinear,
     max_epochs: float = EPOCHS,

@@ -1,4 +1,4 @@
-"""From declarations to work: tasks, plan, run, reuse, leases, checks."""
+"""From declarations to work: tasks, run, reuse, leases, checks."""
 
 from typing import TYPE_CHECKING
 
@@ -25,15 +25,6 @@ if TYPE_CHECKING:
         takedown_run,
     )
     from corpus_assets.graph.pipeline import Pipeline
-    from corpus_assets.graph.plan import (
-        CACHED,
-        OTHER,
-        RUNS,
-        UNKNOWN,
-        WAITS,
-        fresh_calibrations,
-        plan_build,
-    )
     from corpus_assets.graph.run import (
         AssetReport,
         StageIncomplete,
@@ -48,12 +39,7 @@ else:
     __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
-    "CACHED",
-    "OTHER",
-    "RUNS",
     "TOKENIZER_CHECKS",
-    "UNKNOWN",
-    "WAITS",
     "AssetReport",
     "CheckOutcome",
     "Cleared",
@@ -67,13 +53,11 @@ __all__ = [
     "check_version",
     "collecting",
     "content_hash",
-    "fresh_calibrations",
     "language_losses_message",
     "lease_s",
     "metric_rows",
     "owner_name",
     "pin_snapshot",
-    "plan_build",
     "publishing",
     "renewing",
     "run_asset",

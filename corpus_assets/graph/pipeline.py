@@ -19,7 +19,14 @@ from corpus_assets.core.file_spool import FileSpool
 from corpus_assets.core.files import File
 from corpus_assets.core.lock import Lock, PinnedFile
 from corpus_assets.core.model_choice import ModelChoice
-from corpus_assets.core.packs import Bytes, Contents, Listings, Results, StageResults, fingerprints
+from corpus_assets.core.result_index import (
+    Bytes,
+    Contents,
+    Listings,
+    Results,
+    StageResults,
+    fingerprints,
+)
 from corpus_assets.core.stage import Graph, Stage
 from corpus_assets.core.store import Output, Result, Store
 from corpus_assets.core.task import Task
@@ -35,7 +42,7 @@ from corpus_assets.models import how_to_get, model_at, model_digest
 from corpus_assets.recipe import Recipe
 from corpus_assets.stages import STAGES
 
-HELD_STAGES = 16  # whose packs stay open: more than the inputs of any one stage
+HELD_STAGES = 16  # whose index files stay open: more than the inputs of any one stage
 KNOWN_BYTES = 1 << 20  # of fingerprints in memory; what is more waits in a temporary file
 
 
@@ -58,7 +65,9 @@ class Pipeline:
         self._planned: list[tuple[Stage, str | None]] = []
         self._known = FileSpool(KNOWN_BYTES)  # fingerprints of complete stages
         self._finished: OrderedDict[tuple[str, str | None], StageResults] = OrderedDict()
-        self._checked: dict[tuple[str, str | None], set[str]] = {}  # packs, of what was let go too
+        self._checked: dict[
+            tuple[str, str | None], set[str]
+        ] = {}  # index files, of what was let go too
         self._listings = Listings(self.store)
         self._digests: dict[Path, str] = {}
         self._files: dict[str, SnapshotFiles] = {}
@@ -188,7 +197,7 @@ class Pipeline:
 
     def finished(self, name: str, snapshot: str | None, look_again: bool = False) -> StageResults:
         """Return what is known of a stage's results. Those of stages that were not used lately
-        are let go, where a pack has them."""
+        are let go, where an index has them."""
         key = (name, snapshot)
         if look_again:
             self._checked.pop(key, None)

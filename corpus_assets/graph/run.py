@@ -27,8 +27,8 @@ from catalog.figures import counted
 from corpus_assets.core.errors import EngineError
 from corpus_assets.core.identity import digest
 from corpus_assets.core.lazy_sequence import LazySequence
-from corpus_assets.core.packs import Contents, fingerprints
 from corpus_assets.core.progress import Progress
+from corpus_assets.core.result_index import Contents, fingerprints
 from corpus_assets.core.stage import Stage
 from corpus_assets.core.task import Finished, Task
 from corpus_assets.graph.engine import Engine, FailedTask, PartsFailed

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from corpus_assets.core import files
 from corpus_assets.core.identity import canonical_json, digest
-from corpus_assets.core.packs import REQUESTS_AT_ONCE
+from corpus_assets.core.result_index import REQUESTS_AT_ONCE
 from corpus_assets.core.store import (
     Result,
     Store,

@@ -4,8 +4,8 @@ takedowns are in force."""
 from typing import Protocol
 
 from corpus_assets.core.lock import PinnedFile
-from corpus_assets.core.packs import StageResults
 from corpus_assets.core.planner import AnyRecipe, Planner
+from corpus_assets.core.result_index import StageResults
 from corpus_assets.core.store import Result
 from corpus_assets.ingest.entry import SourceEntry
 from corpus_assets.ingest.gates import Categories

@@ -12,7 +12,7 @@ from corpus_assets.core import files, schemas
 from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.model_choice import ModelChoice
-from corpus_assets.core.packs import Identified, fingerprints, prints_of
+from corpus_assets.core.result_index import Identified, fingerprints, prints_of
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import Result
 from corpus_assets.core.task import (

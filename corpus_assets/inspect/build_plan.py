@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from catalog.answers import Count, Named, Shown
-from corpus_assets.graph import CACHED, OTHER, RUNS, UNKNOWN, WAITS, fresh_calibrations, plan_build
+from corpus_assets.inspect.plan import (
+    CACHED,
+    OTHER,
+    RUNS,
+    UNKNOWN,
+    WAITS,
+    fresh_calibrations,
+    plan_build,
+)
 from corpus_assets.session import Session
 from corpus_assets.shards import SHARDS
 from corpus_assets.versions import Foreseen, foresee, named_calibrations

@@ -32,60 +32,39 @@ if TYPE_CHECKING:
         put_lid176,
     )
     from corpus_assets.models.languages import by_language, likely_languages
-    from corpus_assets.models.ngram_counts import Trie, count_ngrams, least_count, spelling_of
-    from corpus_assets.models.ngram_file import (
-        NgramModel,
-        dump_models,
-        is_ngram_file,
-        load_models,
-        parse_models,
-    )
+    from corpus_assets.models.ngram_file import NgramModel, is_ngram_file, load_models
     from corpus_assets.models.ngram_perplexity import divergences_of, perplexities, perplexity_of
-    from corpus_assets.models.ngram_score import (
-        BOUNDARY,
-        EDGE,
-        FIRST_WORD,
-        UNKNOWN,
-        Doubles,
-        count_letters,
-    )
-    from corpus_assets.models.ngram_units import fold_units, split_units, unit_kinds
+    from corpus_assets.models.ngram_score import Doubles
+    from corpus_assets.models.ngram_settings import NgramSettings
+    from corpus_assets.models.ngram_training import join_ngram_models, train_ngram_model
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
-    "BOUNDARY",
-    "EDGE",
     "END_OF_LINE",
-    "FIRST_WORD",
     "LABEL",
     "LIBRARY",
-    "UNKNOWN",
     "Doubles",
     "FastTextModel",
     "Floats",
     "InstalledModel",
     "LibraryModel",
     "NgramModel",
+    "NgramSettings",
     "PublicModel",
-    "Trie",
     "add_model",
     "by_language",
     "copy_model",
-    "count_letters",
-    "count_ngrams",
     "default_folder",
     "divergences_of",
     "dump_model",
-    "dump_models",
     "fetch_lid176",
-    "fold_units",
     "how_to_get",
     "identify",
     "installed_models",
     "is_ngram_file",
+    "join_ngram_models",
     "label_scores",
-    "least_count",
     "likely_languages",
     "load_model",
     "load_models",
@@ -93,14 +72,11 @@ __all__ = [
     "model_digest",
     "open_model",
     "parse_model",
-    "parse_models",
     "perplexities",
     "perplexity_of",
     "public_models",
     "put_lid176",
-    "spelling_of",
-    "split_units",
+    "train_ngram_model",
     "train_rows",
-    "unit_kinds",
     "without_spelling",
 ]

@@ -109,7 +109,7 @@ def _load(path: str, mtime_ns: int, n_bytes: int) -> FastTextModel:
 
 
 def read_model(path: Path) -> FastTextModel:
-    """Return the model of a file; nothing of it is remembered."""
+    """Read the model of a file, without keeping it for the next caller."""
     try:
         with open(path, "rb") as file:
             raw = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -239,7 +239,7 @@ def _word_hashes(words: _Dictionary, n_words: int) -> Numbers:
 
 
 def without_spelling(content: bytes) -> bytes:
-    """Return a model's file with a hash in the place of each word; it scores as the file did.
+    """Replace each word of a model's file by its hash; scores stay the same.
 
     A model outlives the documents that it learned from. Whoever has a word can still ask whether
     the model knows it; nobody can read the words of a site that is gone.
@@ -248,8 +248,8 @@ def without_spelling(content: bytes) -> bytes:
 
 
 def with_spelling(content: bytes, words: Iterable[bytes]) -> bytes:
-    """Return a file that fastText reads, of a model that has hashes for words: those of `words` that
-    it knows are spelled. Texts of these words score by it as by the model."""
+    """Make a file that fastText reads of a model with hashes for words, by spelling those of `words`
+    that the model knows. Texts of these words score the same by both."""
     known = list(words)
     hashes = mix_all(np.array([fnv1a(word) for word in known], dtype=np.uint64)).tolist()
     spelled = {b"%016x" % value: word for value, word in zip(hashes, known, strict=True)}
@@ -263,7 +263,7 @@ def is_hashed(path: Path) -> bool:
 
 
 def _respelled(content: bytes, version: int, spell: Callable[[bytes], bytes]) -> bytes:
-    """Return a model's file as one of a version, with its words spelled otherwise."""
+    """Copy a model's file under another version number, each word replaced by what `spell` gives."""
     reader = _Reader(content)
     magic, _ = reader.take("ii")
     reader.take("12id")
@@ -352,7 +352,7 @@ def _tree(counts: Offsets) -> tuple[Ints, Ints]:
 
 @byte_kernel
 def fnv_step(value: np.uint32, byte: np.uint8) -> np.uint32:
-    """Return a step of FNV-1a over signed bytes, as fastText has it."""
+    """Hash one more byte by FNV-1a over signed bytes, as fastText does."""
     wide = np.uint32(byte)
     if wide > np.uint32(127):
         wide |= np.uint32(0xFFFFFF00)
@@ -360,7 +360,7 @@ def fnv_step(value: np.uint32, byte: np.uint8) -> np.uint32:
 
 
 def hash_word(word: bytes) -> int:
-    """Return the hash that a model without spelling has of a word: FNV-1a of 64 bits, mixed."""
+    """Hash a word as a model without spelling does: FNV-1a of 64 bits, mixed."""
     return int(mix_all(np.array([fnv1a(word)], dtype=np.uint64))[0])
 
 

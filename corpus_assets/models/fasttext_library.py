@@ -43,7 +43,7 @@ class LibraryModel:
         self.labels = tuple(label.removeprefix(LABEL) for label in self._model.get_labels())
 
     def identify(self, data: Bytes, offsets: Offsets, k: int) -> tuple[Ints, Floats]:
-        """Return what `fasttext_labels.identify` does."""
+        """The likeliest labels of texts, in the form of `fasttext_labels.identify`."""
         names, chances = self._predict(data, offsets, k)
         found = np.full((len(names), k), -1, dtype=np.int32)
         scores = np.zeros((len(names), k), dtype=np.float32)
@@ -54,7 +54,7 @@ class LibraryModel:
         return found, scores
 
     def label_scores(self, data: Bytes, offsets: Offsets) -> Floats:
-        """Return what `fasttext_labels.label_scores` does."""
+        """Scores of labels, in the form of `fasttext_labels.label_scores`."""
         found, scores = self.identify(data, offsets, len(self.labels))
         values = np.full(found.shape, np.nan, dtype=np.float32)
         values[(found >= 0).any(axis=1)] = 0

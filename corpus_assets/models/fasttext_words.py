@@ -59,7 +59,8 @@ def _hashed_word_at(data: Bytes, start: int, end: int, slots: Ints, word_hashes:
 
 @byte_kernel
 def _spell(data: Bytes, start: int, end: int, wide: Bits, firsts: Ints) -> int:
-    """Return the bytes of `<word>` as FNV-1a takes them, and where each character begins; how many."""
+    """Write the bytes of `<word>` as FNV-1a takes them to `wide`, and where each character begins to
+    `firsts`; return the number of characters."""
     wide[0] = 60
     firsts[0] = 0
     n_chars = size = 1

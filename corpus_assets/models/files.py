@@ -140,8 +140,7 @@ def how_to_get(name: str, home: Home | None = None) -> str:
 
 
 def model_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, or what makes two folders one: names and contents of all
-    files in them."""
+    """Hash a file, or a folder by the names and contents of all files in it."""
     if not path.is_dir():
         return file_digest(path)
     inside = _files_in(path)

@@ -1,8 +1,8 @@
-"""Keys that break ties between documents of equal score, by lot and for good.
+"""Keys that break ties between documents of equal score, at random but repeatably.
 
 A share of documents cannot be dropped by a score that many of them have: which of those go is
 drawn. A document's key depends on its id and the recipe's seed alone, so neither other documents
-nor the order of rows have a say in its fate.
+nor the order of rows change what happens to it.
 """
 
 from typing import Any
@@ -36,8 +36,8 @@ MOST_BARS = 10
 
 
 def flat_line(values: npt.NDArray[Any], value: Any) -> str | None:
-    """Say how many documents have just `value`, with a histogram of all, where that is so many that
-    a rank among them says nothing; else None."""
+    """Describe how many documents have exactly `value`, with a histogram of all, if a rank among them
+    would be meaningless; else None."""
     equal = int(np.count_nonzero(values == value))
     if equal <= max(FLAT_SHARE * values.size, FLAT_DOCUMENTS):
         return None

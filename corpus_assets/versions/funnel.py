@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.db import FUNNEL_FORMAT
+from catalog.db import FUNNEL
 from catalog.formats.lineage_tables import DROPPING_STAGES
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.store import Result
@@ -58,7 +58,7 @@ def funnel_bytes(pipeline: Pipeline) -> bytes:
     """Return the funnel as it is stored with a version."""
     steps = funnel_steps(pipeline)
     body = {
-        "format": FUNNEL_FORMAT,
+        "format": FUNNEL.format,
         "records": steps[0].entered,
         "dropped": {step.stage: dict(step.reasons) for step in steps},
     }

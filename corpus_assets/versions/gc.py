@@ -5,7 +5,7 @@
    them. Text that a takedown's order names is not spared: a part that holds any goes.
 3. Other artifacts stay when every stored file they were made from is still there, or is a
    calibration that a live version pins.
-4. The rest is deleted, its entries in packs and its result first, so that a killed collection
+4. The rest is deleted, its entries in indexes of results and its result first, so that a killed collection
    leaves nothing to trust; with it the copies of files that
    recipes name (`sources/files/`) where no version is left that needs them, and the weights of small
    models that were trained on a version that is not live.
@@ -39,7 +39,7 @@ from corpus_assets.core.errors import CorruptArtifact, StoreError
 from corpus_assets.core.exchange import ranges_of
 from corpus_assets.core.file_copies import kept_path
 from corpus_assets.core.home import Home
-from corpus_assets.core.packs import StageResults, forget_results
+from corpus_assets.core.result_index import StageResults, forget_results
 from corpus_assets.core.scratch import abandoned
 from corpus_assets.core.store import (
     RESULT,
@@ -296,7 +296,7 @@ def dead_artifacts(
 
 def _ranges(store: Store, artifacts: Iterable[ArtifactRow]) -> dict[str, frozenset[str]]:
     """Return the digests of the ranges in the ranged files of artifacts that are in the store, by
-    fingerprint. Where an index lies is known from the stage's packs: one request for each file."""
+    fingerprint. Where an index lies is known from the stage's index of results: one request for each file."""
 
     @cache
     def finished(stage: str, snapshot: str | None) -> StageResults:

@@ -136,8 +136,8 @@ def _publish(
         (KEPT, store.read(listed) if is_known else keep_files(pipeline).to_bytes()),
         ("lock.json", version.lock.to_bytes()),
         ("report.html", render_report(pipeline, version.manifest, lineage).encode()),
-        (FUNNEL, funnel_bytes(pipeline)),
-        (THRESHOLDS, count_thresholds(pipeline)),
+        (FUNNEL.name, funnel_bytes(pipeline)),
+        (THRESHOLDS.name, count_thresholds(pipeline)),
     ):
         if data is None:
             continue

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.db import THRESHOLDS_FORMAT
+from catalog.db import THRESHOLDS
 from corpus_assets.core import files
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.graph import Pipeline
@@ -94,7 +94,7 @@ def count_thresholds(pipeline: Pipeline) -> bytes | None:
     kept = sample.kept
     return canonical_json(
         {
-            "format": THRESHOLDS_FORMAT,
+            "format": THRESHOLDS.format,
             "documents": sample.total,
             "looked_at": sample.columns.n,
             "kept": int(kept.sum()),

@@ -11,8 +11,8 @@ import pytest
 from catalog.formats.token_text import extracted_range
 from corpus_assets.core.errors import ModelError, RecipeError
 from corpus_assets.core.task import read_table
-from corpus_assets.graph.plan import plan_build
 from corpus_assets.graph.run import run_asset
+from corpus_assets.inspect.plan import plan_build
 from corpus_assets.recipe.load import changed_recipe, parse_recipe
 from corpus_assets.session import Session
 from corpus_assets_tests.clean.page_corpus import (

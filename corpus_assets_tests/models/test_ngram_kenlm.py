@@ -12,8 +12,8 @@ import pytest
 from corpus_assets.models.ngram_file import NgramModel, parse_models
 from corpus_assets.models.ngram_perplexity import perplexities
 from corpus_assets.models.ngram_score import BOUNDARY, FIRST_WORD, UNKNOWN, next_probability
-from corpus_assets.signals.stages.perplexity_settings import NgramSettings
-from corpus_assets.signals.stages.perplexity_training import train_model
+from corpus_assets.models.ngram_settings import NgramSettings
+from corpus_assets.models.ngram_training import train_ngram_model
 from corpus_assets.text.split import hash_spans
 from corpus_assets_tests.models.lm_reference import units
 from corpus_assets_tests.models.test_ngram_models import folded, sample_texts
@@ -67,7 +67,7 @@ def arpa(model: NgramModel, words: list[str]) -> str:
 
 def test_kenlm_gives_the_same_perplexity(tmp_path: Path) -> None:
     texts = sample_texts(11, 80)
-    made = train_model("m", texts, NgramSettings(order=4, min_word_count=2))
+    made = train_ngram_model("m", texts, NgramSettings(order=4, min_word_count=2))
     model = parse_models(made.model, "m")["m"]
     path = tmp_path / "m.arpa"
     path.write_text(arpa(model, spelled_words(model, texts)), encoding="utf-8")

@@ -11,9 +11,9 @@ from corpus_assets.core.errors import ModelError
 from corpus_assets.models.ngram_file import NgramModel, dump_models, load_models, parse_models
 from corpus_assets.models.ngram_perplexity import divergences_of, perplexities
 from corpus_assets.models.ngram_score import next_probability, start_line
+from corpus_assets.models.ngram_settings import NgramSettings
+from corpus_assets.models.ngram_training import drawn_texts, train_ngram_model
 from corpus_assets.models.ngram_units import fold_units, split_units, unit_kinds
-from corpus_assets.signals.stages.perplexity_settings import NgramSettings
-from corpus_assets.signals.stages.perplexity_training import drawn_texts, train_model
 from corpus_assets_tests.models.lm_reference import BOUNDARY, UNKNOWN, Model, units
 
 NASTY = [
@@ -79,7 +79,7 @@ def folded(text: str) -> str:
 def trained(texts: list[str], **settings: int) -> tuple[NgramModel, list[str]]:
     """The model, and the texts that it was trained on."""
     chosen = NgramSettings(**{"min_texts": 2, **settings})
-    made = train_model("m", texts, chosen)
+    made = train_ngram_model("m", texts, chosen)
     held, used = drawn_texts("m", texts, chosen)
     assert made.metrics["n_holdout_texts"] == len(held)
     return parse_models(made.model, "m")["m"], used

@@ -9,7 +9,7 @@ import pytest
 
 from corpus_assets.build import InProcess, build, pin_sources
 from corpus_assets.core.home import Home
-from corpus_assets.graph.plan import plan_build
+from corpus_assets.inspect.plan import plan_build
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.session import open_session
 from corpus_assets_tests.cli.test_commands import Captured, said

@@ -17,8 +17,8 @@ from corpus_assets.core.lock import load_lock
 from corpus_assets.core.model_choice import ModelChoice
 from corpus_assets.core.progress import Silent
 from corpus_assets.demo.generate import generate_demo
-from corpus_assets.graph.plan import plan_build
 from corpus_assets.graph.run import run_asset
+from corpus_assets.inspect.plan import plan_build
 from corpus_assets.models.files import add_model, how_to_get
 from corpus_assets.recipe.load import load_recipe, parse_recipe
 from corpus_assets.session import open_session

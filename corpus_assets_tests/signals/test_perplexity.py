@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from corpus_assets.core.errors import MissingExtra, ModelError
 from corpus_assets.models.ngram_file import load_models
 from corpus_assets.models.ngram_perplexity import perplexities
+from corpus_assets.models.ngram_settings import NgramSettings
+from corpus_assets.models.ngram_training import join_ngram_models, train_ngram_model
 from corpus_assets.signals.kenlm_perplexity import ccnet_normalised
 from corpus_assets.signals.perplexity import MODEL, PIECES, Perplexity, TokenDivergence
-from corpus_assets.signals.stages.perplexity_settings import NgramSettings
-from corpus_assets.signals.stages.perplexity_training import join_models, train_model
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signals import compute_signals
 from corpus_assets.text.batch import TextBatch
@@ -47,8 +47,10 @@ ngram 2=3
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     path = tmp_path_factory.mktemp("models") / "perplexity.bin"
     settings = NgramSettings(order=3)
-    files = [train_model(name, sample_texts(k, 60), settings).model for k, name in enumerate("ab")]
-    path.write_bytes(join_models(files))
+    files = [
+        train_ngram_model(name, sample_texts(k, 60), settings).model for k, name in enumerate("ab")
+    ]
+    path.write_bytes(join_ngram_models(files))
     return {f"{MODEL}a": path, f"{MODEL}b": path}
 
 

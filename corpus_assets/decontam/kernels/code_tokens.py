@@ -45,7 +45,7 @@ _N_MEMO = 5  # no closing ", no closing ' before here; no closing triple of eith
 
 @kernel
 def token_memo() -> Any:
-    """Return what `next_token` remembers about one text."""
+    """Make the state that `next_token` keeps while it reads one text."""
     return np.full(_N_MEMO, -1, np.int64)
 
 

@@ -94,7 +94,7 @@ def byte_classes() -> Bytes:
 
 
 def lead(n_digits: int, following: int) -> int:
-    """Return the detail of a NUMBER: digits of its first group and the byte after them.
+    """Encode the detail of a NUMBER: digits of its first group and the byte after them.
 
     A number that begins with + or ( has no first group and that byte.
     """

@@ -15,7 +15,7 @@ SPACE = np.uint8(32)
 
 
 def spaced_words(data: Bytes, offsets: Ints) -> tuple[Bytes, Ints]:
-    """Return the texts anew, `uint8[bytes]` and `int64[n + 1]`; at most three bytes for one."""
+    """Write the texts so, as `uint8[bytes]` and `int64[n + 1]`; a byte becomes at most three."""
     written = np.empty(3 * int(offsets[-1] - offsets[0]), dtype=np.uint8)
     ends = np.zeros(len(offsets), dtype=np.int64)
     _spaced_words(data, offsets, _kinds(), written, ends)

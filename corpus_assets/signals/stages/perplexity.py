@@ -17,11 +17,13 @@ from corpus_assets.core.lock import PinnedFile
 from corpus_assets.core.stage import Calibration, Scope, Stage
 from corpus_assets.core.store import Output
 from corpus_assets.core.task import Task, TaskContext
+from corpus_assets.models import NgramSettings, join_ngram_models, train_ngram_model
 from corpus_assets.signals.perplexity import MODEL, PIECES
-from corpus_assets.signals.stages.perplexity_settings import NgramSettings, PerplexityModelEntry
-from corpus_assets.signals.stages.perplexity_training import VERSION, join_models, train_model
+from corpus_assets.signals.stages.perplexity_settings import PerplexityModelEntry
 from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.training_sample import read_texts
+
+VERSION = 2
 
 
 def plan_perplexity_model(pipeline: SignalsPlanner) -> list[Task]:
@@ -125,7 +127,7 @@ def run_perplexity_model(context: TaskContext) -> None:
             f"{', '.join(f'{key}: {value}' for key, value in where.items()) or 'a text'}"
         )
     settings = NgramSettings(order=context.task.settings["order"])
-    trained = train_model(context.task.settings["name"], texts, settings)
+    trained = train_ngram_model(context.task.settings["name"], texts, settings)
     context.write_bytes(files.PERPLEXITY_MODEL, trained.model)
     context.counts["documents_in"] = len(texts)
     context.notes["metrics"] = {context.task.settings["name"]: trained.metrics}
@@ -133,7 +135,8 @@ def run_perplexity_model(context: TaskContext) -> None:
 
 def run_perplexity_models(context: TaskContext) -> None:
     context.write_bytes(
-        files.PERPLEXITY_MODELS, join_models(context.content(name) for name in context.names(""))
+        files.PERPLEXITY_MODELS,
+        join_ngram_models(context.content(name) for name in context.names("")),
     )
 
 

@@ -1,7 +1,6 @@
 """Language models for perplexity as a recipe names them: trained here from texts, or KenLM's."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -9,21 +8,8 @@ from pydantic import Field, model_validator
 from corpus_assets.core.bounds import MAX_ORDER
 from corpus_assets.core.identity import Settings
 from corpus_assets.core.model_choice import Model
+from corpus_assets.models import NgramSettings
 from corpus_assets.signals.perplexity import MODEL
-
-
-@dataclass(frozen=True)
-class NgramSettings:
-    """What the model is, and what bounds it: up to 20 bytes an n-gram, 36 a word."""
-
-    order: int = 4  # words of the longest n-grams
-    max_vocabulary: int = 200_000  # the least word count is raised until no more words are left
-    min_word_count: int = 2  # rarer words are unknown words
-    max_ngrams: int = 4_000_000  # of two and more words; the rarest go until no more are left
-    max_chars: int = 100_000_000  # read of all texts together, which are drawn by keyed hash
-    min_texts: int = 10  # distinct ones
-    holdout_share: float = 0.05  # of texts that are not trained on but measured with
-    seed: int = 0  # of the drawing of texts
 
 
 class PerplexityModelEntry(Settings):

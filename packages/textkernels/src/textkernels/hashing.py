@@ -22,8 +22,7 @@ _S27, _S30, _S31, _S33 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(
 
 
 def mix_all(values: Any) -> Any:
-    """Return the finalizer of splitmix64 (Steele et al. 2014), a bijection: of each of uint64
-    `values`."""
+    """Apply the finalizer of splitmix64 (Steele et al. 2014), a bijection, to uint64 `values`."""
     values = (values ^ (values >> _S30)) * _MIX_A
     values = (values ^ (values >> _S27)) * _MIX_B
     return values ^ (values >> _S31)
@@ -35,7 +34,7 @@ splitmix64 = byte_kernel(mix_all)
 
 @byte_kernel
 def murmur64(value: Any) -> Any:
-    """Return the finalizer of MurmurHash3, a bijection."""
+    """Apply the finalizer of MurmurHash3, a bijection."""
     value = (value ^ (value >> _S33)) * _MIX_1
     value = (value ^ (value >> _S33)) * _MIX_2
     return value ^ (value >> _S33)

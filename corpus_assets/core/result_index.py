@@ -1,13 +1,13 @@
 """What the tasks of a stage left, known from one read and not from one request a part (ADR 0038).
 
 The proof that a task is done is its `result.json` (`core.store`). Copies of the results of a stage
-with many tasks lie together in packs: `results/<stage>/<snapshot>/<SHA-256>.parquet`, `_all` in
-place of a snapshot for stages over all of them. A pack is written while the work goes on, and all
+with many tasks lie together in an index: `results/<stage>/<snapshot>/<SHA-256>.parquet`, `_all` in
+place of a snapshot for stages over all of them. An index file is written while the work goes on, and all
 of a folder are joined at the stage's end.
 
-A pack proves nothing by itself. It may be deleted at any time: what it held is then read singly,
+An index file proves nothing by itself. It may be deleted at any time: what it held is then read singly,
 once. Of its entries those count whose task's folder is there, which one listing of the stage's
-folders tells. Two builds that write at once lose nothing, as all packs of a folder count.
+folders tells. Two builds that write at once lose nothing, as all index files of a folder count.
 """
 
 import hashlib
@@ -50,10 +50,13 @@ from corpus_assets.core.task import Task
 FOLDER = "results"
 ALL = "_all"  # no snapshot's name begins so
 FEW = 64  # results of a stage that are as quickly read one by one
-SEGMENT_ROWS, SEGMENT_S = 1_000, 1.0  # finished tasks, and time, after which a pack is written
+SEGMENT_ROWS, SEGMENT_S = (
+    1_000,
+    1.0,
+)  # finished tasks, and time, after which an index file is written
 GROUP_ROWS, GROUP_OUTPUTS = 2_000, 8_000  # that are read at once, at most
 GROUPS_HELD = 2
-SPOOLED_BYTES = 1 << 20  # packs of a stage that is running: what is more waits in a file
+SPOOLED_BYTES = 1 << 20  # index files of a stage that is running: what is more waits in a file
 NAMED_AT_ONCE = 4_096
 REQUESTS_AT_ONCE = 32
 LISTED_BYTES = 128 << 20  # of listings that are held
@@ -464,18 +467,18 @@ class StageResults:
         checked: set[str] | None = None,
         listings: Listings | None = None,
     ) -> None:
-        """`listings` may be shared with other snapshots of the stage. `checked` has the packs all of whose entries were found to count, and is added to: who
+        """`listings` may be shared with other snapshots of the stage. `checked` has the index files all of whose entries were found to count, and is added to: who
         asks again for results that were let go pays for no second look."""
         self._store, self._stage, self._snapshot = store, stage, snapshot
         self._recorded = recorded
         self._listings = listings or Listings(store)
-        self._was_asked = False  # for results that no pack has
+        self._was_asked = False  # for results that no index file has
         self._checked = set() if checked is None else checked
         self._folder = f"{FOLDER}/{stage}/{snapshot or ALL}"
         self._fresh: dict[str, Result] = {}  # that are not in `columns`
         self._loose: list[pa.Table] = []  # that no file has
         self._files: list[str] = []
-        self._spool = FileSpool(SPOOLED_BYTES)  # packs that were written since
+        self._spool = FileSpool(SPOOLED_BYTES)  # index files that were written since
         self._written = time.monotonic()
         self._present: Keys | None = None  # keys of folders at the last look
         self.columns = Columns(stage)
@@ -513,7 +516,7 @@ class StageResults:
             self._checked.update(paths)
 
     def _opened(self, path: str) -> pq.ParquetFile:
-        """Open a pack; its name says what it has to hold."""
+        """Open an index file; its name says what it has to hold."""
         digest = path.rpartition("/")[2].removesuffix(".parquet")
         full = local_checked(self._store, path, digest)
         try:
@@ -552,7 +555,7 @@ class StageResults:
     def rows(self, prints: Bytes) -> Numbers:
         """Return the row of each fingerprint in `columns`, -1 where there is no finished result.
 
-        Results that are in no pack are read, many at a time, where the task's folder is there.
+        Results that are in no index file are read, many at a time, where the task's folder is there.
         """
         self._settle()
         found = self.columns.find(prints)
@@ -622,7 +625,7 @@ class StageResults:
         return not self._fresh and not self._loose
 
     def add(self, result: Result) -> None:
-        """Note a result that was just made; now and then a pack of the new ones is written."""
+        """Note a result that was just made; now and then an index file of the new ones is written."""
         self._fresh[result.fingerprint] = result
         self._listings.add(self._stage, result.fingerprint)
         if len(self._fresh) >= SEGMENT_ROWS and time.monotonic() - self._written >= SEGMENT_S:
@@ -637,7 +640,7 @@ class StageResults:
             self._files, self._loose = [*self._files, path], []
 
     def save(self, without: Collection[str] = ()) -> None:
-        """Join all packs to one, with what no pack has yet and without some fingerprints."""
+        """Join all index files to one, with what no index file has yet and without some fingerprints."""
         self._settle()
         prints = self.columns.prints
         kept = self.columns.find(prints) == np.arange(len(prints))  # of equal entries the first
@@ -681,7 +684,7 @@ class StageResults:
 
 
 def _kept(data: bytes) -> pq.ParquetFile:
-    """Return a pack that was written; a large one in a temporary file, as another build may delete
+    """Return an index file that was written; a large one in a temporary file, as another build may delete
     that in the store."""
     return pq.ParquetFile(
         pa.BufferReader(data) if len(data) <= SPOOLED_BYTES else unnamed_file(data)
@@ -689,7 +692,7 @@ def _kept(data: bytes) -> pq.ParquetFile:
 
 
 def _table(results: Iterable[Result]) -> pa.Table:
-    """Return results as a pack has them."""
+    """Return results as an index file has them."""
     rows = [
         {
             "fingerprint": bytes.fromhex(result.fingerprint),
@@ -705,7 +708,7 @@ def _table(results: Iterable[Result]) -> pa.Table:
 
 
 def forget_results(store: Store, gone: Collection[tuple[str, str]]) -> None:
-    """Take results (stage, fingerprint) out of all packs; to be done before their files go."""
+    """Take results (stage, fingerprint) out of all index files; to be done before their files go."""
     by_stage: dict[str, list[str]] = {}
     for stage, fingerprint in gone:
         by_stage.setdefault(stage, []).append(fingerprint)

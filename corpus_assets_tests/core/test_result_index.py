@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpus_assets.core import packs
+from corpus_assets.core import result_index
 from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.lazy_sequence import LazySequence
-from corpus_assets.core.packs import Results, StageResults, forget_results
+from corpus_assets.core.result_index import Results, StageResults, forget_results
 from corpus_assets.core.store import (
     LocalStore,
     Output,
@@ -49,9 +49,9 @@ def store(tmp_path: Path) -> CountingStore:
 
 @pytest.fixture(autouse=True)
 def _small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packs, "SEGMENT_ROWS", 10)
-    monkeypatch.setattr(packs, "SEGMENT_S", 0.0)
-    monkeypatch.setattr(packs, "GROUP_ROWS", 7)
+    monkeypatch.setattr(result_index, "SEGMENT_ROWS", 10)
+    monkeypatch.setattr(result_index, "SEGMENT_S", 0.0)
+    monkeypatch.setattr(result_index, "GROUP_ROWS", 7)
 
 
 def fingerprint(number: int) -> str:
@@ -66,7 +66,7 @@ def commit(store: LocalStore, number: int) -> Result:
     return commit_result(store, "demo", fingerprint(number), files, {"n": number}, notes)
 
 
-def prints(results: list[Result]) -> packs.Bytes:
+def prints(results: list[Result]) -> result_index.Bytes:
     return np.array([list(bytes.fromhex(each.fingerprint)) for each in results], np.uint8)
 
 
@@ -74,7 +74,7 @@ def found(store: LocalStore, results: list[Result]) -> list[bool]:
     return (StageResults(store, "demo", "s").rows(prints(results)) >= 0).tolist()
 
 
-def packed(store: LocalStore, results: list[Result]) -> StageResults:
+def indexed(store: LocalStore, results: list[Result]) -> StageResults:
     made = StageResults(store, "demo", "s")
     for each in results:
         made.add(each)
@@ -84,7 +84,7 @@ def packed(store: LocalStore, results: list[Result]) -> StageResults:
 
 def test_results_come_back_as_their_own_files_say_in_any_order(store: CountingStore) -> None:
     results = [commit(store, n) for n in range(MANY)]
-    packed(store, results)
+    indexed(store, results)
     assert len(store.list("results")) == 1, "what was written on the way is joined"
     wanted = results[::-2]
     read = StageResults(
@@ -102,17 +102,17 @@ def test_results_come_back_as_their_own_files_say_in_any_order(store: CountingSt
 
 def test_a_finished_part_is_not_asked_for(store: CountingStore) -> None:
     results = [commit(store, n) for n in range(MANY)]
-    packed(store, results)
+    indexed(store, results)
     store.asked = []
     assert all(found(store, results))
     assert store.asked == []
 
 
-def test_what_no_pack_names_is_read_where_its_folder_is_and_not_looked_for_where_it_is_not(
+def test_what_no_index_names_is_read_where_its_folder_is_and_not_looked_for_where_it_is_not(
     store: CountingStore,
 ) -> None:
     known, others = ([commit(store, n) for n in range(a, a + MANY)] for a in (0, MANY))
-    packed(store, known)
+    indexed(store, known)
     for each in others[5:]:
         shutil.rmtree(store.root / artifact_folder("demo", each.fingerprint))
     (store.root / artifact_folder("demo", others[0].fingerprint) / "result.json").unlink()
@@ -126,7 +126,7 @@ def test_what_no_pack_names_is_read_where_its_folder_is_and_not_looked_for_where
 
 def test_a_part_whose_folder_was_deleted_is_made_again(store: CountingStore) -> None:
     results = [commit(store, n) for n in range(MANY)]
-    packed(store, results)
+    indexed(store, results)
     shutil.rmtree(store.root / artifact_folder("demo", results[3].fingerprint))
     assert found(store, results) == [n != 3 for n in range(MANY)]
     read = StageResults(store, "demo", "s")
@@ -137,7 +137,7 @@ def test_a_part_whose_folder_was_deleted_is_made_again(store: CountingStore) -> 
     assert len(store.list("results")) == 1
 
 
-def test_a_killed_driver_leaves_packs_that_count_and_what_they_lack_is_read(
+def test_a_killed_driver_leaves_index_files_that_count_and_what_they_lack_is_read(
     store: CountingStore,
 ) -> None:
     results = [commit(store, n) for n in range(MANY)]
@@ -153,7 +153,7 @@ def test_a_killed_driver_leaves_packs_that_count_and_what_they_lack_is_read(
 
 def test_two_drivers_at_once_lose_nothing(store: CountingStore) -> None:
     results = [commit(store, n) for n in range(2 * MANY)]
-    packed(store, results[:80])
+    indexed(store, results[:80])
     one, other = StageResults(store, "demo", "s"), StageResults(store, "demo", "s")
     for first, second in zip(results[:MANY], results[MANY:], strict=True):
         one.add(first)
@@ -165,16 +165,16 @@ def test_two_drivers_at_once_lose_nothing(store: CountingStore) -> None:
     assert store.asked == []
 
 
-def test_few_results_are_not_packed(store: CountingStore) -> None:
+def test_few_results_have_no_index(store: CountingStore) -> None:
     results = [commit(store, n) for n in range(5)]
-    packed(store, results)
+    indexed(store, results)
     assert store.list("results") == []
     assert all(found(store, results))
 
 
 def test_a_damaged_pack_is_named(store: CountingStore) -> None:
     results = [commit(store, n) for n in range(MANY)]
-    packed(store, results)
+    indexed(store, results)
     (path,) = store.list("results")
     data = bytearray((store.root / path).read_bytes())
     data[len(data) // 2] ^= 1
@@ -189,7 +189,7 @@ def test_a_pack_that_names_another_content_than_the_registry_is_refused(
     store: CountingStore,
 ) -> None:
     results = [commit(store, n) for n in range(MANY)]
-    packed(store, results)
+    indexed(store, results)
     recorded = {r.fingerprint: r.content_hash for r in results} | {results[7].fingerprint: "0" * 64}
     with pytest.raises(CorruptArtifact, match="the registry recorded 000"):
         StageResults(store, "demo", "s", recorded.items)
@@ -199,9 +199,9 @@ def test_a_pack_that_names_another_content_than_the_registry_is_refused(
         StageResults(store, "demo", "s", recorded.items).rows(prints(results))
 
 
-def test_a_collection_takes_results_out_of_every_pack(store: CountingStore) -> None:
+def test_a_collection_takes_results_out_of_every_index_file(store: CountingStore) -> None:
     results = [commit(store, n) for n in range(MANY)]
-    packed(store, results)
+    indexed(store, results)
     gone = {("demo", each.fingerprint) for each in results[:40]}
     for each in results[:40]:
         (store.root / artifact_folder("demo", each.fingerprint) / "result.json").unlink()
@@ -234,8 +234,8 @@ def test_items_of_a_lazy_sequence_are_made_when_they_are_asked_for() -> None:
 def test_what_is_held_of_a_stage_does_not_grow_with_its_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packs, "GROUP_ROWS", 100)
-    monkeypatch.setattr(packs, "SEGMENT_ROWS", 1000)
+    monkeypatch.setattr(result_index, "GROUP_ROWS", 100)
+    monkeypatch.setattr(result_index, "SEGMENT_ROWS", 1000)
 
     def held(number: int) -> int:
         store = LocalStore(tmp_path / str(number))
@@ -245,7 +245,7 @@ def test_what_is_held_of_a_stage_does_not_grow_with_its_parts(
             (store.root / folder).mkdir(parents=True)
             outputs = {f: Output(f"{folder}/{f}", name, 1, 2) for f in ("a", "b.bin", "c")}
             results.append(Result("demo", name, outputs))
-        packed(store, results)
+        indexed(store, results)
         wanted = prints(results)
         gc.collect()
         tracemalloc.start()
@@ -269,8 +269,8 @@ def test_one_listing_serves_all_snapshots_of_a_stage_until_one_of_them_looks_aga
     listed: list[str] = []
     folders = store.folders
     monkeypatch.setattr(store, "folders", lambda path: listed.append(path) or folders(path))
-    listings = packs.Listings(store)
-    wanted = packs.prints_of([fingerprint(1)])
+    listings = result_index.Listings(store)
+    wanted = result_index.prints_of([fingerprint(1)])
     found = [StageResults(store, "demo", f"s{n}", listings=listings) for n in range(5)]
     assert [each.rows(wanted).tolist() for each in found] == [[-1]] * 5
     assert listed == ["artifacts/demo"]
@@ -279,9 +279,9 @@ def test_one_listing_serves_all_snapshots_of_a_stage_until_one_of_them_looks_aga
 
 
 def test_a_listing_knows_what_was_made_since(store: CountingStore) -> None:
-    listings = packs.Listings(store)
+    listings = result_index.Listings(store)
     before = StageResults(store, "demo", "s", listings=listings)
-    assert before.rows(packs.prints_of([fingerprint(1)])).tolist() == [-1]
+    assert before.rows(result_index.prints_of([fingerprint(1)])).tolist() == [-1]
     made = [commit(store, n) for n in range(MANY)]
     for result in made:
         before.add(result)

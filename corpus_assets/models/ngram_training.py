@@ -1,4 +1,4 @@
-"""Perplexity models stage: small n-gram language models, trained in the graph.
+"""Training of small n-gram language models for perplexity.
 
 Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1999), as KenLM's `lmplz` makes it,
 over the units of `models.ngram_units`. Words that are rare or beyond the vocabulary are one unknown
@@ -20,41 +20,28 @@ import pyarrow as pa
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.sample import Sample, held_out
-from corpus_assets.models import (
-    BOUNDARY,
-    EDGE,
-    FIRST_WORD,
-    UNKNOWN,
-    NgramModel,
-    Trie,
-    count_letters,
-    count_ngrams,
-    dump_models,
-    fold_units,
-    least_count,
-    parse_models,
-    perplexities,
-    spelling_of,
-    split_units,
-    unit_kinds,
-)
-from corpus_assets.signals.stages.perplexity_settings import NgramSettings
+from corpus_assets.models.ngram_counts import Trie, count_ngrams, least_count, spelling_of
+from corpus_assets.models.ngram_file import NgramModel, dump_models, parse_models
+from corpus_assets.models.ngram_perplexity import perplexities
+from corpus_assets.models.ngram_score import BOUNDARY, EDGE, FIRST_WORD, UNKNOWN, count_letters
+from corpus_assets.models.ngram_settings import NgramSettings
+from corpus_assets.models.ngram_units import fold_units, split_units, unit_kinds
 from corpus_assets.text.split import hash_spans
-
-VERSION = 2
 
 BATCH_CHARS = 4_000_000
 
 
 @dataclass(frozen=True)
-class TrainedModel:
+class TrainedNgramModel:
     """The model file's bytes and how it did on the texts held out."""
 
     model: bytes
     metrics: dict[str, Any]
 
 
-def train_model(name: str, texts: Iterable[str], settings: NgramSettings) -> TrainedModel:
+def train_ngram_model(
+    name: str, texts: Iterable[str], settings: NgramSettings
+) -> TrainedNgramModel:
     """Count, smooth, measure.
 
     1. Distinct texts in the order of their keyed hashes, up to `max_chars`; the first
@@ -85,10 +72,10 @@ def train_model(name: str, texts: Iterable[str], settings: NgramSettings) -> Tra
         **details,
         "holdout_perplexity": {f"p{k}": round(float(v), 1) for k, v in measured.items()},
     }
-    return TrainedModel(content, metrics)
+    return TrainedNgramModel(content, metrics)
 
 
-def join_models(files: Iterable[bytes]) -> bytes:
+def join_ngram_models(files: Iterable[bytes]) -> bytes:
     """One file with the models of several."""
     models: dict[str, NgramModel] = {}
     for content in files:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from catalog.db import Registry, SnapshotRow
 from corpus_assets.core.errors import MissingInput
-from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.graph.run import snapshots_of
+from corpus_assets.graph import Pipeline, snapshots_of
 from corpus_assets.ingest import is_as_pinned, refuse_absent
 
 CACHED = "cached"

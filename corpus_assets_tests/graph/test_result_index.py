@@ -14,9 +14,9 @@ from catalog.verify.version import verify
 from corpus_assets.core import files
 from corpus_assets.core.errors import CorruptArtifact
 from corpus_assets.core.home import Home
-from corpus_assets.core.packs import StageResults
+from corpus_assets.core.result_index import StageResults
 from corpus_assets.core.store import LocalStore
-from corpus_assets.graph.plan import CACHED, plan_build
+from corpus_assets.inspect.plan import CACHED, plan_build
 from corpus_assets.select.losses import RULES, rule_counts
 from corpus_assets.session import open_session
 from corpus_assets.versions import gc, rule_charts
