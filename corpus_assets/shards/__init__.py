@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from corpus_assets.shards.format import token_dtype
     from corpus_assets.shards.mixture import plan_mixture
-    from corpus_assets.shards.mixture_check import ShareMet, shares_met
+    from corpus_assets.shards.mixture_check import shares_met
     from corpus_assets.shards.mixture_settings import MixedGroup, MixtureSettings
     from corpus_assets.shards.mixture_table import Mix, MixRow, gathered_rows, mix_of, mixture_rows
     from corpus_assets.shards.route import group_names
@@ -44,7 +44,6 @@ __all__ = [
     "MixedGroup",
     "MixtureSettings",
     "PackSettings",
-    "ShareMet",
     "TokenizerInfo",
     "WrittenExport",
     "check_export",
