@@ -1,13 +1,15 @@
 """Do the bounds of `commoncrawl` let better pages through than the published ones? Small models say.
 
     python shared/tools/build_big_data.py --out BIG --pages 32000 --text-mb 140
-    python benchmarks/evidence_bounds.py build HOME --pages BIG/warc/deb-*.warc.gz snapshot-?.warc.gz \\
-        genuine-crawl.warc.gz --shared shared/data --texts BIG/text
-    python benchmarks/evidence_bounds.py pack HOME PACK --texts BIG/text --shared shared/data
-    python benchmarks/evidence_bounds.py pack HOME POOL --texts BIG/text --shared shared/data --pool
-    python PACK/run.py; python POOL/run.py      # on a machine with a GPU; resumes
-    python benchmarks/evidence.py table PACK --save benchmarks/evidence/bounds
-    python benchmarks/evidence_bounds.py domains PACK
+    python benchmarks/evidence_bounds.py build HOME --pages BIG/warc/deb-0[0-3].warc.gz \\
+        snapshot-?.warc.gz genuine-crawl.warc.gz --texts BIG/text --shared shared/data
+    python benchmarks/evidence_bounds.py pack HOME UNIQUE --texts BIG/text --shared shared/data \\
+        --unique-tokens 1572864
+    python benchmarks/evidence_bounds.py pack HOME POOL --texts BIG/text --shared shared/data \\
+        --unique-tokens 2097152 --pool
+    python UNIQUE/run.py; python POOL/run.py    # on a machine with a GPU; resumes
+    python benchmarks/evidence.py table UNIQUE --save benchmarks/evidence/bounds
+    python benchmarks/evidence_bounds.py domains UNIQUE
 
 The pool is a version of the recipe with the rules on language alone, near duplicates out. All rules
 are then asked of its documents, as shipped and as published (`selection_bounds.PUBLISHED`). A third
