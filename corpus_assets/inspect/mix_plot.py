@@ -83,6 +83,10 @@ def mix_page(mix: MixAnswer, chart: Markup) -> str:
         heads=heads + [f"share in {name}" for name in several],
         rows=rows,
         phases=[(phase.name, phase.blocks, phase.tokens) for phase in mix.phases],
+        shares=[
+            (each.key, each.asked, each.got, each.missing_tokens, each.problem or "")
+            for each in mix.shares
+        ],
         phases_chart=_phases_chart(mix.rows, (phases[0], phases[1])) if len(phases) == 2 else "",
     )
 

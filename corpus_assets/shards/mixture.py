@@ -93,7 +93,7 @@ def plan_mixture(
         problem = str(error)
     longest = requested.longest_run(settings)
     if longest is not None:
-        shorter = settings.model_copy(update={"run_tokens": longest, "run_epochs": None})
+        shorter = settings.model_copy(update={"run_tokens": longest})
         with contextlib.suppress(RecipeError):
             phases = phases_from(groups, shorter, seq_len)
             return phases, f"the run is shortened to {longest:,} tokens: {problem}"
@@ -129,7 +129,7 @@ def requested_mix(
     _check_groups(present, seq_len)
     there = sum(group.tokens for group in present)
     run_tokens = settings.run_tokens or there
-    if settings.run_epochs is not None:
+    if settings.run_tokens is None and settings.run_epochs is not None:
         natural = level_of(settings, PhaseSettings(share=1))
         weighed = (group.tokens * natural.weight(group) for group in present)
         run_tokens = max(1, floor(sum(weighed, Fraction(0)) * exact(settings.run_epochs)))
@@ -267,9 +267,7 @@ def _lower_number(
                 other = settings.with_number(key, number)
             except (RecipeError, ValidationError):
                 return None
-            other = other.model_copy(
-                update={"run_tokens": requested.run_tokens, "run_epochs": None}
-            )
+            other = other.model_copy(update={"run_tokens": requested.run_tokens})
             return number, requested_mix(requested.groups, other, seq_len)
 
         low, high = 0, 100  # with `low` percent the group's limit holds, with `high` it does not

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import ceil
 
 from corpus_assets.shards.mixture import RequestedMix, requested_mix
-from corpus_assets.shards.mixture_settings import MixedGroup, MixtureSettings, exact
+from corpus_assets.shards.mixture_settings import HELD_BACK, MixedGroup, MixtureSettings, exact
 from corpus_assets.shards.mixture_tree import AskedShare
 from corpus_loader.manifest import Phase
 
@@ -21,9 +21,17 @@ class ShareMet:
     got: float
     missing_tokens: int
     problem: str | None  # None where it is met, up to whole samples and blocks
+    has_no_text: bool = False
+
+    @property
+    def is_foreseeable(self) -> bool:
+        """Whether it asks for nothing that only later stages than selection give."""
+        return not {"copies", HELD_BACK} & set(self.key.split("."))
 
     def line(self) -> str:
         """Tell what is wrong with it."""
+        if not self.asked:
+            return f"{self.key} gets nothing: {self.problem}"
         fewer = f" ({self.missing_tokens:,} tokens fewer)" if self.missing_tokens > 0 else ""
         return f"{self.key} gets {self.got:.2%} instead of {self.asked:.2%}{fewer}: {self.problem}"
 
@@ -91,13 +99,18 @@ def _met(
     wanted = sum((ideal[name] for name in share.groups), Fraction(0))
     levels = share.key.count("shares") + share.key.count("inside")
     problem = None
-    if not share.groups:
+    if not share.share:
+        problem = "the other shares sum to 1; give it one, 0 leaves it out"
+    elif not share.groups:
         problem = "there is no text of it, and the others get its share"
-    elif 0 < wanted < 1 and not any(counts.values()):
+    elif not wanted:
+        problem = "tiers, weights or shares inside leave out all that there is of it"
+    elif wanted < 1 and not any(counts.values()):
         enough = ceil(sum(phase.counts.values()) / wanted)
         problem = f"less than a sample in a block; raise block_samples to {enough:,}"
     elif (share.share - got) * block > levels * seq_len:
         problem = "its groups may not be seen more often; raise max_epochs, or shorten the run"
     key = ".".join((f"phases.{phase.name}", *share.key))
     missing = round((share.share - got) * block * phase.blocks)
-    return ShareMet(phase.name, key, float(share.share), float(got), missing, problem)
+    is_empty = not share.groups
+    return ShareMet(phase.name, key, float(share.share), float(got), missing, problem, is_empty)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 
 from corpus_assets.shards.mixture_settings import (
@@ -31,7 +32,7 @@ class AskedShare:
     """A share that a recipe asks for one value of an axis, in one phase."""
 
     key: tuple[str, ...]  # of the mixture, as `shares`, `domain`, `web`
-    share: Fraction  # of the tokens of the phase
+    share: Fraction  # of the tokens of the phase; 0 of what the shares around it leave nothing
     groups: tuple[str, ...]  # that have the value; none where there is no text of it
 
 
@@ -49,16 +50,24 @@ class Level:
     plain: "Level | None"
     """Of values that `inside` has not, if the level is divided at all."""
 
+    @cached_property
+    def listed(self) -> Fraction:
+        """All shares that are listed, up to 1."""
+        return min(ONE, sum(self.shares.values(), ZERO))
+
     def below(self, value: str) -> "Level":
         """Return the level of one value of the axis."""
         found = self.inside.get(value) or self.inside.get(EACH_OTHER) or self.plain
         return self if found is None else found
 
     def weight(self, group: MixedGroup) -> Fraction:
-        """Return how often a token of a group is seen, relative to others."""
+        """Return how often a token of a group is seen, relative to others; 0 where it never is."""
         level = self
         while level.axis is not None:
-            level = level.below(group.axes.get(level.axis, ""))
+            value = group.axes.get(level.axis, "")
+            if not level.shares.get(value, ONE - level.listed):
+                return ZERO
+            level = level.below(value)
         if any(group.axes.get(axis, "") not in values for axis, values in level.only):
             return ZERO
         weights = (
@@ -67,6 +76,13 @@ class Level:
             if axis in level.weights
         )
         return prod(weights, start=ONE)
+
+    def leaves_out(self, value: str) -> bool:
+        """Whether a value of the axis is left out by name."""
+        weight = self.weights.get(self.axis or "", {}).get(value, ONE)
+        return not weight or any(
+            axis == self.axis and value not in values for axis, values in self.only
+        )
 
     def parted(self, groups: Iterable[MixedGroup]) -> dict[str, list[MixedGroup]]:
         """Return groups by their value of the axis, in the order of values."""
@@ -167,10 +183,14 @@ def _divide(
     total = sum(listed.values(), ZERO)
     rest = max(ZERO, ONE - total) if open_ else ZERO
     for value, share in sorted(listed.items()):
-        if value in members or value not in there:
+        if value in members or not level.leaves_out(value):
             groups_of = tuple(group.id for group in there.get(value, ()))
             key = (*level.key, "shares", level.axis, value)
             shares.append(AskedShare(key, asked * share / (total + rest), groups_of))
+    for value in there:
+        if level.listed == 1 and value not in level.shares and not level.leaves_out(value):
+            groups_of = tuple(group.id for group in there[value])
+            shares.append(AskedShare((*level.key, "shares", level.axis, value), ZERO, groups_of))
     each = {value: share for value, share in listed.items() if value in members}
     each |= {value: rest * mass for value, mass in open_.items()}
     present = sum(each.values(), ZERO)

@@ -57,7 +57,9 @@ def foresee(pipeline: Pipeline) -> Foreseen | None:
             is_assumed = any(group.domain not in measured for group in groups)
         except MissingInput:
             return None
-    problem = mix_of(groups, recipe.mixture, recipe.shards.pack.seq_len).problem
+    mix = mix_of(groups, recipe.mixture, recipe.shards.pack.seq_len)
+    without = [share.line() for share in mix.shares if share.has_no_text and share.is_foreseeable]
+    problem = mix.problem or "; ".join(without) or None
     return Foreseen(is_estimate, is_assumed, sum(group.tokens for group in groups), problem)
 
 

@@ -193,10 +193,15 @@ def test_a_run_is_as_long_as_its_tokens_or_its_epochs() -> None:
         ({"run_epochs": 1}, 10),
         ({"run_epochs": 2.5}, 25),
         ({"run_tokens": 3 * 10 * SEQ_LEN}, 3),
+        ({"run_tokens": None, "run_epochs": 0.5}, 5),
         ({"run_epochs": 1, "weights": {"tier": {"high": 3}}}, 22),
     ):
         [phase] = planned(pool, block_samples=10, **changes)
         assert phase.blocks == blocks, changes
+    # `corpus mix --tokens` asks a recipe of epochs for another length.
+    setting = MixtureSettings(run_epochs=1, block_samples=10)
+    other = setting.model_copy(update={"run_tokens": 2 * 10 * SEQ_LEN})
+    assert phases_from(pool, other, SEQ_LEN)[0].blocks == 2
 
 
 def test_shares_that_change_keep_the_proportions_of_the_others() -> None:
