@@ -75,6 +75,10 @@ def test_plan_says_what_the_mixture_lacks_from_shards_or_from_an_estimate(
     exact = said(capsys, "plan", str(place.recipe), *SET, *at)
     assert "mixture: it cannot be met: the mixture asks for" in exact
     assert all(way in exact for way in WAYS_OUT)
+    without = ("--set", "mixture.inside={domain: {books: {shares: {tier: {low: 0.5}}}}}")
+    empty = said(capsys, "plan", str(place.recipe), *without, *at)
+    assert "books.shares.tier.low gets 0.00% instead of" in empty
+    assert "there is no text of it" in empty
     shutil.rmtree(place.store / "artifacts/shards")
     text = said(capsys, "plan", str(place.recipe), *SET, *at)
     assert "mixture: by an estimate of " in text
