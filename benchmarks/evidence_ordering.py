@@ -74,6 +74,7 @@ def recipes(pages: Path, whole: Path) -> dict[str, dict[str, Any]]:
         for gone in ("calibrate_on", "survival", "blocklists", "eval_suites", "contamination"):
             recipe.pop(gone, None)
         rules = recipe["selection"]["rules"]
+        recipe |= {"use_fallbacks": list(recipe.get("fallbacks", {}))}
         if name in ("all", "main"):
             recipe["selection"] = {
                 "rules": [r for r in rules if r["signal"].startswith("language")]

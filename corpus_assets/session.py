@@ -17,6 +17,7 @@ from corpus_assets.core.progress import Progress, Silent
 from corpus_assets.core.store import Output, Store, damaged, open_store
 from corpus_assets.graph import Engine, EngineChoice, Pipeline, building
 from corpus_assets.ingest import Locations, Suppressions, is_demo
+from corpus_assets.install import ModelPins
 from corpus_assets.recipe import find_recipe, load_with_added
 from corpus_assets.stages import function_of
 from corpus_assets.versions import (
@@ -95,8 +96,10 @@ def open_session(
         pins,
         is_locked=bound is not None,
         recorded=registry.artifact_contents,
+        model_pins=ModelPins(folder := lock_folder(path, home)),
+        called=recipe,
     )
-    folder, taken = lock_folder(path, home), ReusedCalibrations()
+    taken = ReusedCalibrations()
     if pinned is None:
         taken = reuse_calibrations(pipeline, registry, folder, upgrade)
         pipeline.pins = taken.pins

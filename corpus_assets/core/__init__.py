@@ -32,4 +32,5 @@ __all__ = [
     "task",
     "tiers",
     "urls",
+    "word_lists",
 ]

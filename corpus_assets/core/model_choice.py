@@ -47,3 +47,15 @@ def _named(value: Any) -> Any:
 
 Model = Annotated[ModelChoice, BeforeValidator(_named)]
 """A model as a recipe names it; a string is the name of an installed one."""
+
+INSTALLED = "model://"
+"""Begins the places of installed lists, where a recipe could name a path."""
+
+
+def installed_part(location: str) -> tuple[str, str]:
+    """Return the name of the installed list that a location names, and the path inside it; the name
+    is empty where it names none."""
+    if not location.startswith(INSTALLED):
+        return "", ""
+    name, _, inside = location.removeprefix(INSTALLED).partition("/")
+    return name, inside

@@ -5,6 +5,7 @@ pins and the results of the stages before it. That is why any process, Dagster s
 can ask for any stage, and why a plan is simply the same question asked without running.
 """
 
+import shlex
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,11 +35,13 @@ from corpus_assets.ingest import (
     Locations,
     SnapshotFiles,
     Suppressions,
+    is_empty_list,
     load_snapshot_files,
     pins_of_sites,
     save_snapshot_files,
 )
-from corpus_assets.models import how_to_get, model_at, model_digest
+from corpus_assets.install import ModelPins
+from corpus_assets.models import home_option, how_to_get, is_public, model_at, model_digest
 from corpus_assets.recipe import Recipe
 from corpus_assets.stages import STAGES
 
@@ -60,6 +63,8 @@ class Pipeline:
     recorded: Callable[[str, str | None], Iterable[tuple[str, str]]] | None = None
     """Fingerprints and contents of a stage's results for a snapshot, as the registry has them."""
     graph: Graph = STAGES
+    model_pins: ModelPins | None = None
+    called: str = ""  # what the user calls the recipe, for commands in messages
 
     def __post_init__(self) -> None:
         self._planned: list[tuple[Stage, str | None]] = []
@@ -311,18 +316,48 @@ class Pipeline:
         return place, found
 
     def check_models(self) -> None:
-        """Refuse a recipe whose models are not installed, before any work is done for it. A version
-        that is built again has its own copies."""
-        absent: dict[str, str] = {}
-        for setting, name in self.recipe.named_models() if self.locations.kept is None else ():
+        """Refuse a recipe whose models and lists are not installed, are others than were fetched
+        first, or are empty, before any work is done for it. A version that is built again has its
+        own copies."""
+        if self.locations.kept is not None:
+            return
+        absent: dict[str, tuple[str, ModelError]] = {}
+        for setting, name in self.recipe.named_models():
             try:
-                model_at(name, self.locations.home)
+                installed = model_at(name, self.locations.home)
             except ModelError as error:
-                absent.setdefault(name, f"recipe {self.recipe.name}: {setting}: {error}")
+                absent.setdefault(name, (setting, error))
+            else:
+                if self.model_pins is not None:
+                    self.model_pins.check(name, installed.sha256)
         if absent:
-            first, *others = absent
-            likewise = f"; likewise {', '.join(others)}" if others else ""
-            raise ModelError(f"{absent[first]}{likewise}{self.recipe.or_fallback(first)}")
+            raise ModelError(self._not_installed(absent))
+        for setting in self.recipe.empty_lists():
+            raise ModelError(
+                f"recipe {self.recipe.name}: {setting} is switched on without a list: name words or "
+                "files (`model://NAME` for a list of `corpus models list`), or remove it"
+            )
+        for setting, place in self.recipe.listed_files():
+            if is_empty_list(self.locations.resolve(place)):
+                raise ModelError(
+                    f"recipe {self.recipe.name}: {setting}: {place} has no entries: fetch the list "
+                    "again, or remove it from the recipe"
+                )
+
+    def _not_installed(self, absent: Mapping[str, tuple[str, ModelError]]) -> str:
+        """Name all models and lists that are absent, and the one command that brings them."""
+        whose, home = f"recipe {self.recipe.name}: ", self.locations.home
+        fallback = self.recipe.or_fallback(absent)
+        if len(absent) == 1:
+            ((setting, error),) = absent.values()
+            return f"{whose}{setting}: {error}{fallback}"
+        named = ", ".join(f"{name} ({setting})" for name, (setting, _) in absent.items())
+        unknown = [name for name in absent if not is_public(name)]
+        remedies = [f"for {name} {how_to_get(name, home)}" for name in unknown]
+        if len(unknown) < len(absent):
+            called = shlex.quote(self.called or self.recipe.name)
+            remedies.insert(0, f"run `corpus models fetch --recipe {called}{home_option(home)}`")
+        return f"{whose}not installed: {named}: {'; '.join(remedies)}{fallback}"
 
     # Digests of files outside the store.
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ROBOTS_INDEX,
         SITE_RULES,
         category_files,
+        is_empty_list,
         pins_of_sites,
     )
     from corpus_assets.ingest.listing import LISTING_VERSION
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     )
     from corpus_assets.ingest.stored_pages import read_stored_pages
     from corpus_assets.ingest.suppressions import Suppressions
+    from corpus_assets.ingest.url_word_lists import url_word_files
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 
@@ -79,6 +81,7 @@ __all__ = [
     "forget_snapshot_files",
     "is_as_pinned",
     "is_demo",
+    "is_empty_list",
     "is_remote",
     "list_snapshot_files",
     "load_snapshot_files",
@@ -93,5 +96,6 @@ __all__ = [
     "shown_url",
     "snapshot_recall",
     "text_id_of",
+    "url_word_files",
     "with_site_files",
 ]

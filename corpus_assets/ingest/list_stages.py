@@ -125,6 +125,8 @@ def _category_files(pipeline: IngestPlanner, place: str, category: str) -> list[
     if copies is not None:
         return copies
     folder = Path(pipeline.locations.resolve(place))
+    if folder.is_file():
+        return [folder]
     found = [folder / name for name in CATEGORY_FILES if (folder / name).is_file()]
     if not found:
         raise SourceError(
@@ -132,6 +134,19 @@ def _category_files(pipeline: IngestPlanner, place: str, category: str) -> list[
             "the path"
         )
     return found
+
+
+def is_empty_list(place: str) -> bool:
+    """Whether a file of a list, or the folder of a category, is there and holds nothing."""
+    path = Path(place)
+    files = [path / name for name in CATEGORY_FILES] if path.is_dir() else [path]
+    found = [file for file in files if file.is_file()]
+    return bool(found) and not any(_has_entry(file) for file in found)
+
+
+def _has_entry(file: Path) -> bool:
+    with open(file, "rb") as lines:
+        return any(line.partition(b"#")[0].strip() for line in lines)
 
 
 def _chunks(pinned: Sequence[SourceFile]) -> Iterator[list[SourceFile]]:

@@ -1,7 +1,8 @@
 """From what a recipe writes to a place on this machine.
 
-`demo://web/x` is inside the demo sources (made on first use), a relative path is relative to
-the recipe's folder, anything else is taken as it is. Snapshots may lie on a server. Where files
+`demo://web/x` is inside the demo sources (made on first use), `model://NAME` or `model://NAME/x` is
+an installed list or inside it, a relative path is relative to the recipe's folder, anything else is
+taken as it is. Snapshots may lie on a server. Where files
 lie is never identity. A rebuild of a version reads copies from the store, and of what lies beside
 the recipe only snapshots.
 """
@@ -14,7 +15,9 @@ from pathlib import Path
 
 from corpus_assets.core.errors import RecipeError, SourceError
 from corpus_assets.core.home import Home
+from corpus_assets.core.model_choice import INSTALLED, installed_part
 from corpus_assets.ingest.fetch import host_of, is_remote, shown_url
+from corpus_assets.models import model_at
 
 DEMO = "demo://"
 
@@ -41,6 +44,9 @@ class Locations:
         """Return a local path or glob pattern; an https:// or s3:// address as it is."""
         if is_demo(location):
             return str(self._demo_sources / location.removeprefix(DEMO))
+        if location.startswith(INSTALLED):
+            name, inside = installed_part(location)
+            return str(model_at(name, self.home).path / inside)
         if location.startswith("file://"):
             return location.removeprefix("file://")
         if is_remote(location):
@@ -48,8 +54,8 @@ class Locations:
             return location
         if "://" in location:
             raise RecipeError(
-                f"{shown_url(location)}: only local paths, file://, demo://, https:// and s3:// can be "
-                "read"
+                f"{shown_url(location)}: only local paths, file://, demo://, model://, https:// and "
+                "s3:// can be read"
             )
         return str(self.recipe_folder / Path(location).expanduser())
 

@@ -53,6 +53,7 @@ from corpus_assets.ingest.source_reading import (
     reading_params,
 )
 from corpus_assets.ingest.suppressions import Suppressions
+from corpus_assets.ingest.url_word_lists import url_word_files, with_listed_words
 
 EXTRACTION_MODEL = "documents.extraction.model"
 
@@ -85,7 +86,7 @@ def plan_documents(pipeline: IngestPlanner, snapshot: str) -> Sequence[Task]:
     spec.pop("skip_files", None)  # of other parts
     own_model = extraction_model(pipeline)
     digest = None if own_model is None else own_model[1]
-    ingest = pipeline.recipe.documents.identity()
+    ingest = with_listed_words(pipeline).identity()
     ingest["extraction"].pop("model", None)  # its digest is an input
     settings = {
         "source": spec,
@@ -254,7 +255,7 @@ def _model(context: TaskContext, name: str) -> Path | None:
 def _inputs(pipeline: IngestPlanner) -> dict[str, tuple[PinnedFile, ...]]:
     """Source files of all snapshots, blocklists, and what other lists are made from."""
     lists = {"blocklists": pipeline.locations.files(pipeline.recipe.blocklists, "blocklists")}
-    lists |= category_files(pipeline)
+    lists |= category_files(pipeline) | url_word_files(pipeline)
     return pipeline.delivered() | {name: pipeline.pins_of(paths) for name, paths in lists.items()}
 
 

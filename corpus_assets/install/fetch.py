@@ -83,6 +83,8 @@ def fetch_model(
     if name == LANGUAGE_IDENTIFIER:
         return _language_identifier(home)
     known = public_models().get(name)
+    if known is None and (own := _installed(name, home)) is not None:
+        return Fetched(own, False)
     if known is None:
         raise ModelError(f"no public model is known as {name}: {how_to_get(name, home)}")
     expected = expected_digest(name, pins)

@@ -126,9 +126,7 @@ def public_models() -> dict[str, PublicModel]:
 def how_to_get(name: str, home: Home | None = None) -> str:
     """Say which command brings a model into a home."""
     known = public_models().get(name)
-    at = ""
-    if home is not None and home.root != Home.resolve().root and NAMED not in os.environ:
-        at = f" --home {shlex.quote(str(home.root))}"
+    at = "" if home is None else home_option(home)
     if name in MODELS:
         return f"run `corpus models fetch{at}`"
     if known is None:
@@ -137,6 +135,17 @@ def how_to_get(name: str, home: Home | None = None) -> str:
             "DIGEST`); `corpus models list` has the public models that are known by name"
         )
     return f"run `corpus models fetch {name}{at}`"
+
+
+def home_option(home: Home) -> str:
+    """Return the option that names a home in a command, where it must be named."""
+    is_default = home.root == Home.resolve().root or NAMED in os.environ
+    return "" if is_default else f" --home {shlex.quote(str(home.root))}"
+
+
+def is_public(name: str) -> bool:
+    """Whether a model or list is known by name."""
+    return name in MODELS or name in public_models()
 
 
 def model_digest(path: Path) -> str:

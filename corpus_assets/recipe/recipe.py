@@ -13,7 +13,7 @@ from catalog.figures import counted
 from corpus_assets.clean import CleanTextSettings
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Name, Settings, digest, is_absent
-from corpus_assets.core.model_choice import Model, ModelChoice
+from corpus_assets.core.model_choice import Model, ModelChoice, installed_part
 from corpus_assets.decontam import ContaminationSettings, EvalSuite
 from corpus_assets.dedup import ClusterSettings, SignatureSettings
 from corpus_assets.ingest import Categories, IngestSettings, SourceEntry
@@ -96,7 +96,7 @@ class Recipe(Settings):
     blocked_categories: Categories = Field(
         default={},
         description="page categories to drop, each with its folder in UT1's layout (`domains`, "
-        "`urls`)",
+        "`urls`), or a file of hosts and URLs; `model://NAME`: an installed list",
     )
     documents: IngestSettings = Field(default_factory=IngestSettings)
     language_model: Model = ModelChoice(name="lid.176")
@@ -322,7 +322,7 @@ class Recipe(Settings):
         ]
 
     def named_models(self) -> list[tuple[str, str]]:
-        """Return the models that settings take by name: (setting, name)."""
+        """Return the models and lists that settings take by name: (setting, name)."""
         found: list[tuple[str, ModelChoice | None]] = [("language_model", self.language_model)]
         found.append(("documents.extraction.model", self.documents.extraction.model))
         found += [(f"classifiers.{name}", each.model) for name, each in self.classifiers.items()]
@@ -336,7 +336,36 @@ class Recipe(Settings):
         ]
         if self.suites and self.contamination.paraphrases is not None:
             found.append(("contamination.paraphrases", self.contamination.paraphrases.model))
-        return [(setting, model.name) for setting, model in found if model and model.name]
+        models = [(setting, model.name) for setting, model in found if model and model.name]
+        lists = ((setting, installed_part(place)[0]) for setting, place in self.listed_files())
+        return models + [(setting, name) for setting, name in lists if name]
+
+    def listed_files(self) -> list[tuple[str, str]]:
+        """Return the files and folders of all lists that rules look something up in: (setting,
+        location)."""
+        found = [("blocklists", place) for place in self.blocklists]
+        found += [
+            (f"blocked_categories.{n}", place) for n, place in self.blocked_categories.items()
+        ]
+        for rule in self.documents.gates.blocked_url_words:
+            setting = f"documents.gates.blocked_url_words.{rule.name}"
+            found += [(setting, place) for place in rule.lists]
+        for family in self.signals.families:
+            found += [(f"signals.families.{family.family}", place) for place in family.files()]
+        return found
+
+    def empty_lists(self) -> list[str]:
+        """Return the settings that switch on a search for what a list has, without a list."""
+        words = [
+            f"documents.gates.blocked_url_words.{rule.name}"
+            for rule in self.documents.gates.blocked_url_words
+            if not rule.words
+        ]
+        return words + [
+            f"signals.families.{family.family}"
+            for family in self.signals.families
+            if family.looks_for_nothing()
+        ]
 
     def scoring_families(self) -> tuple[SignalFamily, ...]:
         """Return the families that score documents, and those that score sentences."""
@@ -368,11 +397,14 @@ class Recipe(Settings):
             lines.append(f"skipped: {counted(len(skipped), 'source file')} ({named})")
         return lines
 
-    def or_fallback(self, model: str) -> str:
-        """Say, where an absent model has a fallback, how to build with that."""
-        if any(model in each.instead_of for each in self.fallbacks.values()):
-            return "; or add `--fallbacks` to build with the recipe's fallback for it"
-        return ""
+    def or_fallback(self, models: Iterable[str]) -> str:
+        """Say, where absent models have fallbacks, how to build with those."""
+        replaced = {model for each in self.fallbacks.values() for model in each.instead_of}
+        found = replaced & set(models)
+        if not found:
+            return ""
+        which = "fallback for it" if len(found) == 1 else "fallbacks for them"
+        return f"; or add `--fallbacks` to build with the recipe's {which}"
 
     def identity(self) -> dict[str, Any]:
         body = super().identity()

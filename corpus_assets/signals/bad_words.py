@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from corpus_assets.core.column_types import ColumnTypes
-from corpus_assets.core.errors import ModelError
+from corpus_assets.core.word_lists import read_word_list
 from corpus_assets.signals.base import FILE, CountsWords, model_path, share
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ class BadWords(CountsWords):
     family: Literal["bad_words"] = "bad_words"
     words: tuple[str, ...] = Field(default=(), description="the list, or additional entries")
     word_lists: tuple[str, ...] = Field(
-        default=(), description="UTF-8 files with one entry per line; # begins a comment line"
+        default=(),
+        description="UTF-8 files with one entry per line, or `model://NAME`; # begins a comment line",
     )
 
     def columns(self) -> ColumnTypes:
@@ -42,6 +43,9 @@ class BadWords(CountsWords):
 
     def needs(self) -> tuple[str, ...]:
         return tuple(FILE + path for path in self.word_lists)
+
+    def looks_for_nothing(self) -> bool:
+        return not self.words and not self.word_lists
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         from corpus_assets.text.phrases import count_phrases, phrase_table
@@ -60,13 +64,3 @@ class BadWords(CountsWords):
         return self.record_batch(
             {"bad_words": found, "bad_word_ratio": share(found, self.words_of(batch).counts)}
         )
-
-
-def read_word_list(path: Path) -> list[str]:
-    """Entries of a file, stripped, without blank and comment lines."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path} is not a readable UTF-8 word list: {error}") from error
-    stripped = (line.strip() for line in lines)
-    return [line for line in stripped if line and not line.startswith("#")]

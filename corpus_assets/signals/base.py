@@ -65,6 +65,14 @@ class SignalFamily(Settings):
         """Names of the model files that `compute` reads."""
         return ()
 
+    def files(self) -> tuple[str, ...]:
+        """Return the files that it needs, as the recipe writes them."""
+        return tuple(need.removeprefix(FILE) for need in self.needs() if need.startswith(FILE))
+
+    def looks_for_nothing(self) -> bool:
+        """Whether it searches for what a list has, and no list is given."""
+        return False
+
     def reads(self) -> tuple[str, ...]:
         """ColumnTypes of families before it that `compute` finds in `batch.columns`."""
         return ()

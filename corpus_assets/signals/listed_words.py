@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from corpus_assets.core.column_types import ColumnTypes
-from corpus_assets.signals.bad_words import read_word_list
+from corpus_assets.core.word_lists import read_word_list
 from corpus_assets.signals.base import FILE, CountsWords, model_path, share
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ListedWords(CountsWords):
     family: Literal["listed_words"] = "listed_words"
     lists: dict[str, tuple[str, ...]] = Field(
         default={},
-        description="language -> UTF-8 files with one entry per line; # begins a comment line",
+        description="language -> UTF-8 files with one entry per line, or `model://NAME`; # begins a comment line",
     )
 
     def columns(self) -> ColumnTypes:
@@ -49,6 +49,9 @@ class ListedWords(CountsWords):
 
     def needs(self) -> tuple[str, ...]:
         return tuple(sorted({FILE + path for paths in self.lists.values() for path in paths}))
+
+    def looks_for_nothing(self) -> bool:
+        return not any(self.lists.values())
 
     def reads(self) -> tuple[str, ...]:
         return ("language",)

@@ -12,7 +12,12 @@ from pathlib import Path
 from corpus_assets.core.file_copies import keep_file, members_of
 from corpus_assets.decontam import PARAPHRASES, judgement_files, paraphrase_model
 from corpus_assets.graph import Pipeline
-from corpus_assets.ingest import EXTRACTION_MODEL, category_files, extraction_model
+from corpus_assets.ingest import (
+    EXTRACTION_MODEL,
+    category_files,
+    extraction_model,
+    url_word_files,
+)
 from corpus_assets.scrub import hash_list_files
 from corpus_assets.signals import models_of_signals, outside_classifiers, outside_files
 from corpus_assets.versions.published import KeptFiles
@@ -51,6 +56,7 @@ def _named(pipeline: Pipeline) -> dict[str, Sequence[Path]]:
         "blocklists": pipeline.locations.files(recipe.blocklists, "blocklists"),
         "panels": pipeline.locations.files(recipe.panels, "panels"),
         **category_files(pipeline),
+        **url_word_files(pipeline),
         **hash_list_files(pipeline),
         "contamination.judgements": judgement_files(pipeline),
         **{name: [path] for name, path in models.items()},

@@ -19,7 +19,7 @@ from corpus_assets.core.progress import Silent
 from corpus_assets.demo.generate import generate_demo
 from corpus_assets.graph.run import run_asset
 from corpus_assets.inspect.plan import plan_build
-from corpus_assets.models.files import add_model, how_to_get
+from corpus_assets.models.files import add_model, how_to_get, is_public
 from corpus_assets.recipe.load import load_recipe, parse_recipe
 from corpus_assets.session import open_session
 from corpus_assets_tests.cli.test_commands import Captured, said
@@ -37,7 +37,7 @@ NAMED = {
 
 def test_recipes_that_lean_on_published_models_name_them() -> None:
     assert set(NAMED) == {
-        *("dclm", "fineweb-edu", "fineweb2", "nemotron-cc", "ccnet", "redpajama-v2"),
+        *("c4", "dclm", "fineweb-edu", "fineweb2", "nemotron-cc", "ccnet", "redpajama-v2"),
         *("llama3-like", "common-pile-like", "olmo3-like", "dolma"),
         *("open-web-math-like", "finemath-like"),
     }
@@ -70,19 +70,26 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 @pytest.mark.parametrize("name", NAMED)
 def test_a_shipped_recipe_without_its_models_refuses_in_one_line(name: str, home: Home) -> None:
-    first = next(model for _, model in NAMED[name].named_models() if model != "lid.176")
+    absent = {model for _, model in NAMED[name].named_models() if model != "lid.176"}
     path = str(RECIPES / f"{name}.yaml")
     with open_session(path, home) as session:
         with pytest.raises(ModelError) as raised:
             plan_build(session.pipeline, session.registry)
-        with pytest.raises(ModelError, match="is not installed"):  # as Dagster would run it
+        with pytest.raises(ModelError, match="not installed"):  # as Dagster would run it
             run_asset(
                 session.pipeline, session.engine, session.registry, session.progress, "documents",
                 NAMED[name].snapshots[0],
             )  # fmt: skip
     message = str(raised.value)
     assert "\n" not in message
-    assert f"model {first} is not installed: {how_to_get(first, home)}" in message
+    public = [model for model in absent if is_public(model)]
+    if len(absent) == 1:
+        (only,) = absent
+        assert f"model {only} is not installed: {how_to_get(only, home)}" in message
+    else:
+        assert all(f" {model} (" in message for model in absent)
+        assert f"run `corpus models fetch --recipe {path} --home {home.root}`" in message
+        assert all(how_to_get(model, home) in message for model in absent.difference(public))
     assert "`--fallbacks`" in message
 
 

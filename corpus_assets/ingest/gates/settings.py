@@ -1,10 +1,13 @@
 """What a recipe says of gates: which records may pass."""
 
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from corpus_assets.core.identity import Settings
+from corpus_assets.core.model_choice import INSTALLED
 from corpus_assets.ingest.gates.ai_agents import checked_token, training_agents
 
 
@@ -18,7 +21,7 @@ def checked_category(name: str) -> str:
 Categories = Annotated[
     dict[Annotated[str, AfterValidator(checked_category)], str], Field(max_length=255)
 ]
-"""Categories of pages to leave out, each with its folder in UT1's layout."""
+"""Categories of pages to leave out, each with its folder in UT1's layout, or a file of entries."""
 
 
 class CodeSettings(Settings):
@@ -43,7 +46,8 @@ class UrlWords(Settings):
     name: str = Field(min_length=1, description="name of the list")
     words: tuple[str, ...] = Field(
         default=(),
-        description="words of any script, such as `casino` or `free-porn`; case-insensitive",
+        description="words of any script, such as `casino` or `free-porn`, case-insensitive; "
+        "`model://NAME`: those of an installed list that a URL can contain",
     )
     inside_words_without: str | None = Field(
         default=None,
@@ -54,11 +58,29 @@ class UrlWords(Settings):
         default=1, ge=1, description="number of different words that block a page"
     )
 
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """Installed lists whose words count too."""
+        return tuple(word for word in self.words if word.startswith(INSTALLED))
+
+    def with_words(self, entries: Iterable[str]) -> Self:
+        """Return the rule with the entries of its lists in place of their names."""
+        from corpus_assets.ingest.gates.readable_words import checked_word
+
+        found = [word for word in self.words if not word.startswith(INSTALLED)]
+        for entry in entries:
+            with suppress(ValueError):
+                if not set(word := checked_word(entry)) & set(self.inside_words_without or ""):
+                    found.append(word)
+        return self.model_copy(update={"words": tuple(dict.fromkeys(found))})
+
     @model_validator(mode="after")
     def _can_be_found(self) -> Self:
         from corpus_assets.ingest.gates.readable_words import checked_word
 
         for word in self.words:
+            if word.startswith(INSTALLED):
+                continue
             if set(checked_word(word)) & set(self.inside_words_without or ""):
                 raise ValueError(
                     f"{word!r} contains a character of inside_words_without; remove it"
