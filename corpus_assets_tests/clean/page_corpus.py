@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +13,7 @@ from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport, run_asset
 from corpus_assets.recipe.load import parse_recipe
 from corpus_assets.session import Session
+from corpus_assets_tests.ingest.warc_bytes import members, response
 from corpus_assets_tests.promises.erasure.build import first_session, new_home
 
 Page = tuple[str, str]
@@ -54,17 +55,38 @@ class Corpus:
         place = self._folder / str(self._number)
         (place / "web").mkdir(parents=True)
         for number, pages in enumerate(files):
-            lines = (json.dumps({"url": url, "text": text}) for url, text in pages)
-            (place / f"web/{number:02d}.jsonl").write_text("\n".join(lines))
+            self.write(place / f"web/{number:02d}", pages)
         home = new_home(place / "home", self._catalog)
         recipe = parse_recipe(recipe_of(**changes), "recipe")
         registry = Registry(home.catalog_url)
         return first_session(recipe, place, home, registry, lock, same_inputs=False)
 
+    def write(self, path: Path, pages: Sequence[Page]) -> None:
+        lines = (json.dumps({"url": url, "text": text}) for url, text in pages)
+        path.with_suffix(".jsonl").write_text("\n".join(lines))
+
     def build(self, files: Files, lock: Path | None = None, **changes: Any) -> Session:
         session = self.session(files, lock, **changes)
         clean(session)
         return session
+
+
+class Crawl(Corpus):
+    """Builds of the bodies of HTML pages, read with `blocks`."""
+
+    OF_PAGES: ClassVar[dict[str, Any]] = {
+        "sources": [
+            {"name": "web", "format": "warc", "domain": "web", "snapshots": {"s": "web/*.warc.gz"}}
+        ],
+        "documents": {"extraction": {"engine": "blocks"}},
+    }
+
+    def session(self, files: Files, lock: Path | None = None, **changes: Any) -> Session:
+        return super().session(files, lock, **self.OF_PAGES | changes)
+
+    def write(self, path: Path, pages: Sequence[Page]) -> None:
+        bodies = ((url, f"<html><body>{body}</body></html>".encode()) for url, body in pages)
+        path.with_suffix(".warc.gz").write_bytes(members(*(response(*one) for one in bodies)))
 
 
 def clean(session: Session) -> AssetReport:

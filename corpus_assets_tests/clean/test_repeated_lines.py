@@ -20,7 +20,7 @@ from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.recipe.load import parse_recipe
 from corpus_assets.session import Session
 from corpus_assets.versions.version import make_lock
-from corpus_assets_tests.clean.page_corpus import Corpus, Page, clean, recipe_of, rows
+from corpus_assets_tests.clean.page_corpus import Corpus, Crawl, Page, clean, recipe_of, rows
 from corpus_assets_tests.small_corpus import prose
 
 HOST = "http://paper.example.org"
@@ -147,22 +147,56 @@ def test_taking_down_the_keeper_of_lines_equals_never_having_read_it(
 ) -> None:
     pages = [*lists(), page("copy/one", article("one"), "A copy of one, at the end of one.")]
     first = corpus.build([pages], **ANYWHERE)
-    before = {row["doc_id"]: row for row in rows(first)}
     (keeper,) = holders(first, article("one"))
-    lock = lock_of(first, tmp_path)
     url = next(url for url, text in pages if all(p in text for p in keeper.split("\n")))
+    take_down(corpus, first, pages, url, tmp_path, **ANYWHERE)
+    assert len(holders(first, article("one"))) == 1, "its copy stands for it, with the text"
 
+
+def take_down(
+    corpus: Corpus, first: Session, pages: list[Page], url: str, folder: Path, **changes: Any
+) -> None:
+    """Take one page down: as if it had never been read, and no other document has moved."""
+    before = {row["doc_id"]: row for row in rows(first)}
+    lock = lock_of(first, folder)
     taken = first.pipeline
     orders = Suppressions.from_rows([("url_key", surt(first, url))])
     again = Pipeline(taken.recipe, taken.locations, taken.store, orders, pinned(first))
     first.pipeline = again
     clean(first)
-    scratch = corpus.build([[p for p in pages if p[0] != url]], lock, **ANYWHERE)
+    scratch = corpus.build([[p for p in pages if p[0] != url]], lock, **changes)
     after = {row["doc_id"]: row for row in rows(first)}
     assert after == {row["doc_id"]: row for row in rows(scratch)}
-    assert len(holders(first, article("one"))) == 1, "its copy stands for it, with the text"
+    assert rows(first, "cut_lines.parquet") == rows(scratch, "cut_lines.parquet")
     for doc_id in before.keys() & after.keys():
-        assert before[doc_id] == after[doc_id], "no other document moved"
+        assert before[doc_id] == after[doc_id]
+
+
+BOX = "<div class=letter><p>Read more of us every morning, in a letter that is free for all.</p></div>"
+
+
+def of_markup(number: int) -> Page:
+    """A page with a box inside its text."""
+    first, second = (prose(name, number) for name in ("first", "second"))
+    own = f"<h1>Page {number} of the paper</h1><p>{first}</p>{BOX}<p class=last>{second}</p>"
+    return f"{HOST}/pages/{number}", f"<main><article>{own}</article></main>"
+
+
+def test_a_box_inside_the_text_of_pages_goes_and_its_keeper_can_be_taken_down(
+    tmp_path: Path,
+) -> None:
+    crawl, pages = Crawl(tmp_path), [of_markup(number) for number in range(8)]
+    built = crawl.build([pages[:5], pages[5:]])
+    (keeper,) = holders(built, "Read more of us")
+    for number in range(8):
+        for line in prose("second", number).splitlines():
+            assert holders(built, line)
+    _, outcome = losses(built, "last_copies")
+    assert outcome.passed
+    assert "7 paragraph" in outcome.message
+    url = next(url for url, body in pages if keeper.split("\n")[0] in body)
+    take_down(crawl, built, pages, url, tmp_path / "lock")
+    assert holders(built, "Read more of us") == [], "it stays cut where it was"
 
 
 def surt(session: Session, url: str) -> str:
