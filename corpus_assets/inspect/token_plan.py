@@ -4,6 +4,8 @@
   Large Language Models").
 - Overtrained, for a model that is cheap to run: 1,875 tokens a parameter, as Llama 3 8B on 15
   trillion tokens (Grattafiori et al. 2024, "The Llama 3 Herd of Models").
+- Between them, scaling laws were measured up to 32 times compute-optimal (Gadre et al. 2024,
+  "Language models scale reliably with over-training and on downstream tasks").
 - Training takes about 6 x parameters x tokens FLOPs (Kaplan et al. 2020, section 2.1).
 - What repeated tokens are worth: Muennighoff et al. 2023, "Scaling Data-Constrained Language
   Models": up to four epochs are nearly as good as fresh text, later ones fade.
@@ -21,6 +23,11 @@ from corpus_assets.inspect.mix import MixSource, mix_source, newest_version
 from corpus_assets.shards import MixRow, gathered_rows, mix_of
 
 TOKENS_PER_PARAM: Mapping[str, float] = {"chinchilla": 20.0, "overtrain": 1875.0}
+BANDS: Mapping[str, float] = {
+    "compute-optimal": TOKENS_PER_PARAM["chinchilla"],
+    "overtrained, as far as scaling laws were measured": 32 * TOKENS_PER_PARAM["chinchilla"],
+    "overtrained, as Llama 3 8B": TOKENS_PER_PARAM["overtrain"],
+}
 FLOPS_PER_PARAM_AND_TOKEN = 6
 REPEATS_WORTH = 15.387756
 """R*_D of Muennighoff et al.: after so many repeats, 1 - 1/e of what repeating can give is had."""
@@ -34,6 +41,7 @@ class TokensWanted:
     why: Annotated[str, JSON_ONLY]
     params: Annotated[float, Shown("parameters", amount)]
     tokens_per_param: Annotated[float, Shown("tokens per parameter", short)]
+    overtraining: Annotated[float, Shown("times compute-optimal", short)]
     tokens_wanted: Count
     flops: Annotated[float, Shown("FLOPs (6 x parameters x tokens)", "{:.3g}".format)]
 
@@ -59,6 +67,18 @@ class GroupPlan:
 
 
 @dataclass(frozen=True)
+class Band:
+    """How far a model is trained beyond the compute-optimal, and what the stock is for it."""
+
+    band: str
+    tokens_per_param: Annotated[float, Shown("tokens per parameter", short)]
+    tokens_wanted: Annotated[int, Shown("tokens wanted", amount)]
+    epochs: Annotated[float | None, Shown(form="{:,.2f}".format)]
+    largest_params: Annotated[int | None, Shown("largest model", amount)]
+    """Parameters of the largest model that the longest run is enough for."""
+
+
+@dataclass(frozen=True)
 class TokenPlan(TokensWanted):
     """The demand on a corpus."""
 
@@ -70,6 +90,7 @@ class TokenPlan(TokensWanted):
     longest_run: Annotated[int | None, JSON_ONLY]
     missing_tokens: Annotated[int, JSON_ONLY]
     fresh_tokens: Annotated[int, JSON_ONLY]
+    bands: tuple[Band, ...]
     groups: tuple[GroupPlan, ...]
 
     @property
@@ -98,6 +119,7 @@ def wanted(params: float, regime: str, tokens_per_param: float | None = None) ->
         why=f"{ratio:,g} tokens per parameter" + ("" if tokens_per_param else f", regime {regime}"),
         params=params,
         tokens_per_param=ratio,
+        overtraining=ratio / TOKENS_PER_PARAM["chinchilla"],
         tokens_wanted=tokens,
         flops=FLOPS_PER_PARAM_AND_TOKEN * params * tokens,
     )
@@ -137,7 +159,21 @@ def plan_demand(demand: TokensWanted, source: MixSource, by: str = "tier") -> To
         longest_run=mix.longest_run,
         missing_tokens=sum(row.missing_tokens for row in rows),
         fresh_tokens=sum(row.fresh_tokens for row in rows),
+        bands=_bands(demand.params, there, mix.longest_run),
         groups=rows,
+    )
+
+
+def _bands(params: float, there: int, longest_run: int | None) -> tuple[Band, ...]:
+    return tuple(
+        Band(
+            band=name,
+            tokens_per_param=ratio,
+            tokens_wanted=round(params * ratio),
+            epochs=params * ratio / there if there else None,
+            largest_params=None if longest_run is None else int(longest_run / ratio),
+        )
+        for name, ratio in BANDS.items()
     )
 
 

@@ -49,3 +49,17 @@ def test_repeated_tokens_fade_slowly_up_to_four_epochs_and_fast_beyond() -> None
     assert worth(100, 4) > 0.9 * 400
     assert worth(100, 16) < 0.75 * 1600
     assert worth(100, 1000) == pytest.approx(100 * 16.387756, rel=1e-6)
+
+
+def test_bands_lay_the_stock_against_the_budget() -> None:
+    """800,000 tokens there; a quarter is code, of 200,000 tokens, and may be seen four times."""
+    answer = plan_demand(wanted(40_000, "chinchilla"), source(mix()))
+    assert answer.overtraining == 1
+    assert [(band.tokens_per_param, band.tokens_wanted, band.epochs) for band in answer.bands] == [
+        (20, 800_000, 1), (640, 25_600_000, 32), (1875, 75_000_000, 93.75),
+    ]  # fmt: skip
+    assert answer.longest_run is not None
+    assert [band.largest_params for band in answer.bands] == [
+        int(answer.longest_run / ratio) for ratio in (20, 640, 1875)
+    ]
+    assert wanted(8e9, "overtrain").overtraining == 93.75
