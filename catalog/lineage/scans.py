@@ -213,6 +213,7 @@ SQL_TYPES = {
     pa.large_string(): "VARCHAR",
     pa.bool_(): "BOOLEAN",
     pa.uint8(): "UTINYINT",
+    pa.uint16(): "USMALLINT",
     pa.int32(): "INTEGER",
     pa.int64(): "BIGINT",
     pa.float32(): "FLOAT",
