@@ -63,7 +63,7 @@ def test_a_manifest_without_rates_is_of_the_format_that_it_was(manifest: Manifes
     [
         ({"share": 0.5}, "do not add up to 1"),
         ({"share": 2}, "is not a share"),
-        ({"start": -1}, "is no learning rate"),
+        ({"start": -1}, "is not a learning rate"),
         ({"end": "high"}, "is not a number"),
         ({"end": True}, "is not a number"),
         ({"shape": "step"}, "is none of linear, cosine, sqrt"),

@@ -28,7 +28,7 @@ class RatePiece:
             raise FieldError(f"{self.share} is not a share above 0, up to 1", "share")
         for name in ("start", "end"):
             if not 0 <= getattr(self, name) < math.inf:
-                raise FieldError(f"{getattr(self, name)} is no learning rate", name)
+                raise FieldError(f"{getattr(self, name)} is not a learning rate", name)
 
     def at(self, place: float) -> float:
         """Return the rate at a place in the piece, 0 to 1."""
