@@ -2,7 +2,8 @@
 
 1. bytes become text in UTF-8 (`charset`);
 2. `find_blocks` reads the page once into blocks in a tree of elements;
-3. a model gives each block a chance to be main content, and the best are kept (`model`);
+3. a model gives each block a chance to be main content, and the best are kept (`model`), with those
+   that the page declares as its text (`declared_blocks`);
 4. paragraphs, headings, list items and table rows become lines (`plain_text`, `markdown`);
 5. where the page declares a text of its own and shows none of it, that is its text (`declared_text`).
 """
@@ -19,6 +20,7 @@ from pageblocks.charset import PageText, normalise, read_page
 from pageblocks.charset_guess import Detector
 from pageblocks.declarations import page_title
 from pageblocks.declared import Declared, declared_things
+from pageblocks.declared_blocks import with_declared
 from pageblocks.declared_text import declared_text
 from pageblocks.errors import NotText
 from pageblocks.kernels.block_features import block_features
@@ -32,7 +34,7 @@ from pageblocks.places import Kind, Places
 from pageblocks.plain_text import text_of
 from pageblocks.recall import Recall, declared_recall
 
-VERSION = 12  # raise it whenever the same model could give another text
+VERSION = 13  # raise it whenever the same model could give another text
 Format = Literal["text", "markdown"]
 
 
@@ -154,13 +156,21 @@ class Extractor:
         parsed = find_blocks(markup)
         chances = judge(self._model, parsed, block_features(parsed))
         kept = kept_blocks(markup, parsed, chances, self._min_chance)
-        text, kinds, elements = self._write(parsed, kept, self._include_tables)
-        # Lines stay what they are: no block holds another line's end than `\n`.
-        text = normalise(text)
+        text, kinds, elements = self._text(parsed, kept)
         things = cache(partial(declared_things, markup, parsed))
+        if self._min_chance is None and things():
+            more = with_declared(parsed, kept, things(), text)
+            if more is not kept:
+                kept = more
+                text, kinds, elements = self._text(parsed, kept)
         said = declared_text(markup, parsed, text, self._format, things)
         written = said or (MainText(text, kinds, elements) if text else MainText("", b""))
         return Page(markup, parsed, chances, kept, written, said is not None, things)
+
+    def _text(self, parsed: Blocks, kept: npt.NDArray[np.bool_]) -> MainText:
+        written = self._write(parsed, kept, self._include_tables)
+        # Lines stay what they are: no block holds another line's end than `\n`.
+        return written._replace(text=normalise(written.text))
 
 
 def extract(

@@ -7,7 +7,7 @@ punctuation and marks of lists do not count. Time is linear in both.
 
 import re
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from pageblocks.declared import Declared
@@ -18,8 +18,9 @@ RUN = 3
 """Words of a run: two stand in many lines, and of four or more one other word, such as the `½` that
 stands as `0.5` in the JSON-LD, loses whole ingredients."""
 
-MAX_SOUGHT = 1_000_000
-"""Characters that are looked through for runs; behind them, the text's runs are made once."""
+MAX_SOUGHT = 20_000_000
+"""Characters that are looked through for lines and runs; from there on the runs of the text are made,
+once: time stays linear."""
 
 _WORD = re.compile(rf"[{UNITS}]|[^\W{UNITS}]+")
 _WIDE = re.compile(r"[^\W\x00-\xff]")
@@ -41,13 +42,20 @@ class Recall(NamedTuple):
 
 def declared_recall(declared: Iterable[Declared], text: str) -> list[Recall]:
     """What a text has of each thing that its page declares; lines without a word do not count."""
-    held = _Held(text)
+    held = _held(text)
     found = []
     for thing in declared:
         lines = [line.text for line in thing.lines if _WORD.search(line.text)]
         if lines:
             found.append(Recall(thing.type, len(lines), sum(map(held.has, lines))))
     return found
+
+
+def missing_lines(declared: Iterable[Declared], text: str) -> list[str]:
+    """The lines of things that a text does not have."""
+    held = _held(text)
+    lines = (line.text for thing in declared for line in thing.lines)
+    return [line for line in lines if _WORD.search(line) and not held.has(line)]
 
 
 class _Held:
@@ -58,23 +66,32 @@ class _Held:
         self._text = text
         self._sought = 0
         self._runs: dict[int, set[str]] = {}
+        self._known: dict[str, bool] = {}
 
     def has(self, line: str) -> bool:
-        if self._has_as_it_is(line.removeprefix(_MARK)):
+        if line not in self._known:
+            self._known[line] = self._has(line)
+        return self._known[line]
+
+    def _has(self, line: str) -> bool:
+        if self._may_seek() and self._has_as_it_is(line.removeprefix(_MARK)):
             return True
-        words = _words(line)
-        if _spaced(words) in self._spaced:
+        words = words_of(line)
+        if self._may_seek() and _spaced(words) in self._spaced:
             return True
         size = min(RUN, len(words))
         runs = _runs(words, size)
-        self._sought += len(runs) * len(self._spaced)
-        if self._sought <= MAX_SOUGHT:
+        if self._may_seek(len(runs)):
             found = sum(run in self._spaced for run in runs)
         else:
             if size not in self._runs:
                 self._runs[size] = _runs(self._spaced.split(), size)
             found = len(runs & self._runs[size])
         return 2 * found >= len(runs)
+
+    def _may_seek(self, times: int = 1) -> bool:
+        self._sought += times * len(self._text)
+        return self._sought <= MAX_SOUGHT
 
     def _has_as_it_is(self, line: str) -> bool:
         """Whether the line stands in the text with no letter or digit before or behind it."""
@@ -86,10 +103,17 @@ class _Held:
     @cached_property
     def _spaced(self) -> str:
         """The words of the text as one string: looking through it is faster than any set."""
-        return _spaced(_words(self._text))
+        return _spaced(words_of(self._text))
 
 
-def _words(text: str) -> list[str]:
+@lru_cache(maxsize=1)
+def _held(text: str) -> _Held:
+    """Lines of a text are asked for twice: for what is missing, and for how much is there."""
+    return _Held(text)
+
+
+def words_of(text: str) -> list[str]:
+    """Words in lower case; of scripts without spaces, characters."""
     if not text.isascii():
         text = nfkc(text)
         if _WIDE.search(text):

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from pageblocks.charset import normalise
 from pageblocks.declared import ARTICLE_TYPES, Declared, declared_things
+from pageblocks.declared_blocks import held_by
 from pageblocks.declared_text import BODY_TYPES
 from pageblocks.kernels.block_features import FAR, FEATURES, block_features
 from pageblocks.kernels.blocks import Blocks, Ints, find_blocks
@@ -29,7 +30,6 @@ from pageblocks.training.truth import StoredPage, block_labels, block_texts, sit
 MIN_CHARS = 200  # of blocks that are declared
 MIN_SHOWN = 0.9  # of the declared lines, on the page
 IS_GOOD, IS_NONE = 0.75, 0.1  # of a block's words: clear from here, and up to here
-HELD = 0.9  # of the declared text that its element holds
 MAX_UNDECLARED = 0.25  # of blocks of the declared ones' make, beside those
 PROSE_CHARS = 60
 
@@ -38,7 +38,7 @@ PARTS_OF_STORIES = {"Recipe", "HowTo"}
 _TYPES = BODY_TYPES | {"Product"}
 _FRAMES = [FEATURES.index(f"near_<{tag}>") for tag in ("nav", "footer", "aside", "form")]
 _ELEMENT, _CHARS, _LINK_CHARS, _MARKS = 2, 4, 6, 8  # columns of blocks
-_PARENT, _DEPTH, _FIRST, _STOP = 0, 3, 4, 5  # of elements
+_PARENT = 0  # column of elements
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -93,7 +93,7 @@ def _known(page: Blocks, shares: Floats, kind: str) -> Floats | None:
         return None
     if is_whole and _undeclared(page, is_good) > MAX_UNDECLARED:
         return None
-    first, stop = _held(page, is_good)
+    first, stop = held_by(page, is_good)
     is_outside = np.ones(len(chars), dtype=np.bool_)
     is_outside[first:stop] = False
     is_none = (shares <= IS_NONE) & is_outside
@@ -103,19 +103,6 @@ def _known(page: Blocks, shares: Floats, kind: str) -> Floats | None:
             is_frame |= 2 * page.blocks[:, _LINK_CHARS] > chars
         is_none &= is_frame
     return np.where(is_good, 1.0, np.where(is_none, 0.0, np.nan))
-
-
-def _held(page: Blocks, is_good: Mask) -> tuple[int, int]:
-    """The blocks of the innermost element that holds nearly all of the declared text."""
-    before = np.concatenate([[0], np.cumsum(np.where(is_good, page.blocks[:, _CHARS], 0))])
-    held = before[page.elements[:, _STOP]] - before[page.elements[:, _FIRST]]
-    held[0] = before[-1]  # the page
-    depths = np.where(held >= HELD * before[-1], page.elements[:, _DEPTH], -1)
-    depths[0] = max(depths[0], 0)
-    element = int(depths.argmax())
-    if element == 0:
-        return 0, len(page.blocks)
-    return int(page.elements[element, _FIRST]), int(page.elements[element, _STOP])
 
 
 def _undeclared(page: Blocks, is_good: Mask) -> float:
