@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from catalog.figures import size
-from corpus_assets.core.errors import ChangedSource, ModelError, SourceError
+from corpus_assets.core.errors import AbsentSource, ChangedSource, ModelError, SourceError
 from corpus_assets.core.identity import file_digest
 from corpus_assets.ingest import Fetcher, Stat, shown_url
 from corpus_assets.install.contents import Wanted
@@ -29,7 +29,13 @@ def fetch_file(fetcher: Fetcher, wanted: Wanted, folder: Path, max_bytes: int) -
     """Return a complete file below `folder`, with the size and digest that are known of it. It stays
     there until it is moved or `forget` is called. Call it inside `alone`."""
     place = _partial(folder, wanted)
-    stat = fetcher.stat(wanted.url)
+    try:
+        stat = fetcher.stat(wanted.url)
+    except AbsentSource as error:
+        raise ModelError(
+            f"{shown_url(wanted.url)} does not exist on its server: check the mirror, or where the "
+            "model is published now"
+        ) from error
     _check_size(wanted, stat.size, max_bytes)
     place.mkdir(parents=True, exist_ok=True)
     start = _kept_bytes(place, wanted, stat)

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import sys
 import tarfile
 from collections.abc import Iterator
@@ -397,3 +398,22 @@ def test_a_mirror_that_is_none_is_refused(
     monkeypatch.setenv("CORPUS_MIRRORS", text)
     with pytest.raises(ModelError, match="write PREFIX=PLACE"):
         fetched(home)
+
+
+def test_a_mirror_may_be_a_bucket(
+    home: Home, server: CrawlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.base.rstrip("/"))
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    monkeypatch.setenv("CORPUS_MIRRORS", "hf://=s3://mirror/hub/ https://a.example/=s3://mirror/")
+    server.files = {f"mirror/hub/o/scorer@main/{name}": data for name, data in FOLDER.items()}
+    server.files |= {name.replace("@", "%40"): data for name, data in server.files.items()}
+    server.files["mirror/some.bin"] = DATA
+    server.faults = lambda path, number: "close" if number == 1 else None
+    assert fetched(home).model.sha256 == SHA256
+    found = fetched(home, HUB).model.path
+    assert (found / "model.safetensors").read_bytes() == DATA
+    assert sorted(path.name for path in found.iterdir()) == ["config.json", "model.safetensors"]
