@@ -29,7 +29,7 @@ def corpus(tmp_path: Path) -> Corpus:
 
 def session_of(corpus: Corpus, **selection: Any) -> Session:
     pages = [
-        (f"http://{name}.example.org/{i}", f"{text * 3}{i}")
+        (f"http://{name}{i}.example.org/", f"{text * 3}{i}")
         for name, text in (("en", ENGLISH), ("fr", FRENCH), ("de", GERMAN))
         for i in range(25)
     ]

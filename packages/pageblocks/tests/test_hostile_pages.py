@@ -75,5 +75,5 @@ def test_a_row_is_looked_at_once_however_many_cells_it_has(
     monkeypatch.setattr(plain_text, "_is_data", lambda page, row: not looked_at.append(row))
     page = find_blocks(PAGES["one row"])
     kept = np.ones(len(page.blocks), dtype=np.bool_)
-    assert text_of(page, kept, include_tables=False) == ("", b"")
+    assert text_of(page, kept, include_tables=False) == ("", b"", ())
     assert len(looked_at) == 1
