@@ -5,8 +5,9 @@ import random
 import numpy as np
 import pytest
 
-from pageblocks.kernels.block_pruning import COPY_CHARS, prune
-from pageblocks.kernels.blocks import FLAGS, Blocks, find_blocks
+from pageblocks.kernels.block_pruning import prune
+from pageblocks.kernels.blocks import Blocks, find_blocks
+from pageblocks.kernels.copies import drop_copies
 from pageblocks.kernels.page_names import (
     HINTS,
     NOT_SHOWN_BIT,
@@ -102,40 +103,6 @@ def test_text_for_readers_without_scripts_is_weighed_against_all_of_the_page() -
     assert prune(page, np.array([False, True, True])).tolist() == [False, True, True]
 
 
-def test_a_part_for_another_screen_stands_once() -> None:
-    part = f"<div><p>Handmade.</p><p>{LONG}</p></div>"
-    page = f"{STORY}<div class=wide>{part}</div><p>Sold out</p><div class=narrow>{part}</div>"
-    assert text_after(page).count(LONG) == text_after(page).count("Handmade") == 1
-    assert text_after(page).endswith("Sold out"), "the first one stays"
-
-
-def test_what_a_reply_quotes_stands_once() -> None:
-    post = f"<article><p>{LONG}</p></article>"
-    reply = f"<article><blockquote><p>{LONG}</p></blockquote><p>{OTHER}</p></article>"
-    assert text_after(post + reply).splitlines() == [LONG, OTHER]
-
-
-@pytest.mark.parametrize(
-    "markup",
-    [
-        f"<div><p>{LONG}</p><p>{OTHER}</p><p>{LONG}</p></div>",  # a refrain
-        f"<ul><li>{LONG}</li><li>{OTHER}</li><li>{LONG}</li></ul>",
-        f"<table><tr><td>A</td><td>{LONG}</td></tr><tr><td>B</td><td>{LONG}</td></tr></table>",
-        f"<div><pre>{LONG}</pre></div><p>{OTHER}</p><section><pre>{LONG}</pre></section>",
-    ],
-)
-def test_what_is_repeated_on_purpose_stays(markup: str) -> None:
-    assert text_after(markup).count(LONG) == 2
-
-
-def test_what_is_short_may_stand_twice() -> None:
-    line = "Changed in version 3.2."
-    assert (
-        text_after(f"<div><p>{line}</p></div><p>{OTHER}</p><div><p>{line}</p></div>").count(line)
-        == 2
-    )
-
-
 def test_a_page_without_text_is_let_through() -> None:
     assert text_after("<nav></nav>") == ""
 
@@ -176,21 +143,10 @@ def plain(page: Blocks, chosen: "np.ndarray[tuple[int], np.dtype[np.bool_]]") ->
                 inside.update(b for b in range(start, stop) if counts[b])
         if 10 * sum(chars[b] for b in inside) < bound * total:
             kept = [is_kept and b not in inside for b, is_kept in enumerate(kept)]
-    texts = [page.text[start:end].tobytes() for start, end in page.blocks[:, :2].tolist()]
-    is_pre = (page.blocks[:, 3] & FLAGS["is_pre"]).tolist()
-    counted = [0 if pre else size for pre, size in zip(is_pre, chars, strict=True)]
-    left, seen, end = list(kept), dict[tuple[bytes, ...], int](), 0
-    for number, (parent, tag_number, _, _, start, stop) in enumerate(elements[1:], 1):
-        name = names.get(tag_number)
-        size = sum(counted[b] for b in range(start, stop) if kept[b])
-        if start < end or size < COPY_CHARS or name in ("tr", "td", "th"):
-            continue
-        first = seen.setdefault(tuple(texts[b] for b in range(start, stop) if kept[b]), number)
-        if first != number and start >= elements[first][5]:
-            end = stop
-            if name not in ("p", "li", "dd", "dt", "blockquote") or elements[first][0] != parent:
-                left[start:stop] = [False] * (stop - start)
-    return left
+    left = np.array(kept)
+    drop_copies(page, left)
+    found: list[bool] = left.tolist()
+    return found
 
 
 def made_page(draw: random.Random, depth: int = 0) -> str:
