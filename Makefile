@@ -9,7 +9,7 @@ WORKERS ?= 2
 # Packages that are distributions of their own, and the product, which needs them.
 PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
 # A test module stays in one process, so that what it builds once is built once.
-PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --durations 20
 export CORPUS_HOME
 # Where it is set, every process that a test starts would compile four hundred modules anew.
 export PYTHONDONTWRITEBYTECODE =

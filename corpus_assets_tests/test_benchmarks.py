@@ -175,6 +175,7 @@ SLOW = {
         "extraction_truth",
         "fixed_cost",
         "formulas",
+        "key_lookups",
         "many_parts",
         "page_types",
         "recipe_yields",

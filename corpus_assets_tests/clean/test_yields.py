@@ -62,7 +62,10 @@ def spread_out(outcomes: dict[tuple[str | None, str | None], Counter[tuple[str, 
     return out
 
 
-@pytest.mark.parametrize("left", [0.05, 0.3, 0.6, 0.9])
+@pytest.mark.parametrize(
+    "left",
+    [0.05, 0.6, *(pytest.param(left, marks=pytest.mark.slow) for left in (0.3, 0.9))],
+)
 def test_where_nothing_loses_more_there_is_hardly_ever_a_warning(left: float) -> None:
     warned = [seed for seed in range(100) if not yield_losses_message(invented(seed, left))[0]]
     assert len(warned) <= 5, warned

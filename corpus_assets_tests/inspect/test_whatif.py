@@ -157,7 +157,7 @@ def test_without_a_version_the_recipe_itself_is_compared_in_characters(
     place: Place, capsys: Captured
 ) -> None:
     (place.home / "catalog.db").unlink()
-    main(["status", "--home", str(place.home)])
+    Registry(f"sqlite:///{place.home}/catalog.db").upgrade()
     answer = whatif(place, capsys, *LOOSER)
     assert answer["of"] == "recipe small"
     assert answer["version"] is None

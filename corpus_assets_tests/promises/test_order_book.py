@@ -221,13 +221,12 @@ NOT_REFUSING = {
         for name in ("cluster", "copies", "diff", "exposure", "find", "judgements")
     ),
     *(("catalog", name) for name in ("lineage", "raw", "resolve", "serve", "sql", "trace")),
-    *(("catalog", name) for name in ("upgrade", "verify", "versions")),
+    *(("catalog", name) for name in ("status", "upgrade", "verify", "versions")),
     *(("catalog", "takedown", name) for name in ("keygen", "list", "restore", "show", "verify")),
-    ("corpus", "status"),
     ("corpus", "ui"),
     # they touch no home, or only lists of files and models in it
     *(("corpus", "extraction", name) for name in ("eval", "label", "train")),
-    *(("corpus", "models", name) for name in ("add", "fetch", "list")),
+    *(("corpus", "models", name) for name in ("add", "fetch", "list", "pack")),
     *(("corpus", "snapshots", name) for name in ("add", "discover", "list", "remove")),
     *(("corpus", "parts", name) for name in ("skip", "unskip")),
     *(("corpus", "tokenizer", name) for name in ("audit", "name-slots")),
