@@ -24,10 +24,10 @@ SENTENCE_CHARS = 40
 """A line with as many characters that ends as sentences do, or with twice as many, says something by
 itself; others do beside their neighbours only: ingredients, names, verses."""
 
-_ENDS = [
-    int.from_bytes(mark.encode()[-3:].rjust(3, b"\0"), "big")
-    for mark in ".!?\u2026\u3002\uff01\uff1f\uff0e\u0964\u06d4"
-]
+END_MARKS = ".!?\u2026\u3002\uff01\uff1f\uff0e\u0964\u06d4"
+"""Of sentences, in UTF-8 of three bytes at most."""
+
+_ENDS = [int.from_bytes(mark.encode(), "big") for mark in END_MARKS]
 
 _STEP = 0x9E3779B97F4A7C15
 _Place = TypeVar("_Place", int, Ints)

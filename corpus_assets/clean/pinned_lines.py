@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from catalog.formats.line_kinds import LINE_KIND
 from corpus_assets.clean.keyed_lines import (
+    END_MARKS,
     FRAME_LINES,
     LinesOfTexts,
     find_lines,
@@ -31,7 +32,6 @@ from corpus_assets.text.split import CHARS, END, START, Bytes, Ints
 _HEADINGS = {LINE_KIND[f"heading_{level}"]: level for level in range(1, 7)}
 _NO_HEADING = len(_HEADINGS) + 1
 _COLONS = ":\uff1a"
-_ENDS = ".!?\u2026\u3002\uff01\uff1f\uff0e\u0964\u06d4"  # of sentences
 
 LABEL_CHARS = 24
 """A shorter line without the end of a sentence may be the label of what follows."""
@@ -174,7 +174,7 @@ class _Frame:
     def _is_label(self, line: int) -> bool:
         """Whether a line may be the name of what follows."""
         is_short = self._chars[line] < LABEL_CHARS and not IS_PROTECTED[self._kinds[line]]
-        return is_short and self._last_character(line) not in _ENDS
+        return is_short and self._last_character(line) not in END_MARKS
 
     def _last_character(self, line: int) -> str:
         end = int(self._spans[line, END])

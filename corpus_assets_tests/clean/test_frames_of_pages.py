@@ -13,24 +13,11 @@ from corpus_assets.clean.clean_text import left_by_lines, rewritten
 from corpus_assets.clean.pinned_lines import Boilerplate
 from corpus_assets.clean.settings import BoilerplateSettings
 from corpus_assets.core.schemas import DOC_ID
+from corpus_assets_tests.clean.test_random_sites import WORDS
 from pageblocks.kernels.blocks import find_blocks
 from pageblocks.lines import places_of
 from pageblocks.plain_text import text_of
 
-WORDS = [
-    "amber",
-    "basin",
-    "candle",
-    "drift",
-    "ember",
-    "fallow",
-    "garden",
-    "harbour",
-    "island",
-    "juniper",
-    "kettle",
-    "lantern",
-]
 PROMOTION = "Get the best of our paper in a letter every morning."
 SETTINGS = BoilerplateSettings()
 N = 12

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pageblocks.kernels.block_features import group_equal
-from pageblocks.kernels.blocks import FLAGS, Blocks
+from pageblocks.kernels.blocks import FLAGS, Blocks, Ints
 from pageblocks.kernels.line_places import element_posts
 from pageblocks.kernels.page_names import BREAKING, HINTS, NOT_SHOWN_BIT, TAGS, names_in
 from textkernels.compiled import kernel
@@ -49,33 +49,18 @@ def drop_copies(page: Blocks, kept: npt.NDArray[np.bool_]) -> None:
     """Take copies out of the blocks that are kept."""
     keys, is_prose, is_hidden = _measure(page.text, page.blocks, page.elements, kept)
     counted = kept.copy()
-    posts = np.full(len(page.elements), -1, dtype=np.int32)
-    is_meant = _drop_equal(
-        page.text,
-        page.blocks,
-        page.elements,
-        counted,
-        kept,
-        keys,
-        is_prose,
-        is_hidden,
-        posts,
-        _KINDS,
-    )
-    if is_meant and (posts := element_posts(page)).max() >= 0:
-        kept[:] = counted
-        _drop_equal(
-            page.text,
-            page.blocks,
-            page.elements,
-            counted,
-            kept,
-            keys,
-            is_prose,
-            is_hidden,
-            posts,
-            _KINDS,
+
+    def drop_equal(posts: Ints) -> bool:
+        text, blocks, elements = page.text, page.blocks, page.elements
+        is_meant: bool = _drop_equal(
+            text, blocks, elements, counted, kept, keys, is_prose, is_hidden, posts, _KINDS
         )
+        return is_meant
+
+    no_posts = np.full(len(page.elements), -1, dtype=np.int32)
+    if drop_equal(no_posts) and (posts := element_posts(page)).max() >= 0:
+        kept[:] = counted
+        drop_equal(posts)
     prose = keys[is_prose]
     if len(np.unique(prose)) < len(prose):
         _drop_repeated(page.blocks, page.elements, counted, kept, keys, is_prose, is_hidden)
