@@ -12,7 +12,7 @@ A sketch *covers* a text when
 Both look at nothing but the two texts, so it does not matter when an order came in. A text
 with fewer than about `MIN_SHINGLES` distinct 5-grams has no sketch: a notice that thousands of
 pages share is nobody's copy. Most of what stands on a page must be the same for a sketch to
-cover it, so pages of one frame with texts of their own are left alone (ADR 9).
+cover it, so pages of one frame with texts of their own are left alone (ADR 56).
 """
 
 from collections.abc import Sequence
