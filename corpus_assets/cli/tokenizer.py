@@ -34,6 +34,14 @@ def show_audit(first: "ComparedAudit") -> None:
             ),
             ("", listed(list(special.named), 10) or None),
             ("scripts", ", ".join(first.scripts) or None),
+            *(
+                (
+                    "biased to",
+                    f"{kind}: {row.lines:,} lines, {row.char_share:.2%} of the sample, counted "
+                    f"{row.times} times; {row.tokens:,} tokens",
+                )
+                for kind, row in first.upsampled.items()
+            ),
             ("verdict", "passed" if first.passed else "FAILED"),
         ]
     )

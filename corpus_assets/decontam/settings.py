@@ -201,6 +201,11 @@ class VerdictSettings(Settings):
         le=1,
         description="share of an item's n-grams that counts as contamination",
     )
+    exclusive: bool = Field(
+        default=False,
+        exclude_if=lambda value: not value,
+        description="a share equal to `drop_share` does not count",
+    )
     action: Literal["drop", "cut"] = Field(
         default="drop",
         description="`drop` the document, or `cut` the item from its text",
@@ -312,6 +317,11 @@ class ContaminationSettings(EvalIndexSettings, VerdictSettings, CommonSettings):
                 min_similarity=paraphrases.min_similarity, action=paraphrases.action
             )
         return VerdictSettings(**body)
+
+    @property
+    def enough(self) -> dict[str, Any]:
+        """The part that says which share of an item counts."""
+        return self.model_dump(mode="json", include={"drop_share", "exclusive"})
 
     @property
     def common(self) -> CommonSettings:

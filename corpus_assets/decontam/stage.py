@@ -262,7 +262,10 @@ def _known_hits(context: TaskContext) -> pa.Table | None:
 
 
 def _count_items(context: TaskContext, snapshot: str, part: str) -> pa.Table:
-    settings = VerdictSettings(drop_share=context.task.settings["drop_share"])
+    asked = context.task.settings
+    settings = VerdictSettings(
+        drop_share=asked["drop_share"], exclusive=asked.get("exclusive", False)
+    )
     texts = context.table(f"{part}texts", ["text_id"])["text_id"]
     return count_items(context.table(f"{part}hits"), texts, settings)
 
@@ -393,7 +396,7 @@ COMMON_ITEMS = Gather(
     _find_common,
     version=verdict_rules.VERSION,
     reads=(files.HITS, files.SIGNATURES),
-    settings=lambda pipeline, snapshots: {"drop_share": pipeline.recipe.contamination.drop_share},
+    settings=lambda pipeline, snapshots: pipeline.recipe.contamination.enough,
     finish_settings=lambda pipeline: {"common": pipeline.recipe.contamination.common.identity()},
     is_asked=lambda pipeline: bool(pipeline.recipe.suites),
     about="Benchmark items that are common phrases, because many texts contain them.",

@@ -1,7 +1,7 @@
 """What follows from benchmark items found in documents: drop, cut, or only a look.
 
-A hit whose share of the item's n-grams reaches `drop_share` is contamination, unless the item is
-common: a phrase that so many documents hold (licences, boilerplate, famous quotations) says
+A hit whose share of the item's n-grams reaches `drop_share`, or exceeds it where the recipe says
+`exclusive`, is contamination, unless the item is common: a phrase that so many documents hold (licences, boilerplate, famous quotations) says
 nothing about where a document comes from. Which items are common is a statistic over many
 documents, so it is a calibration: resolved once and pinned in the lock.
 """
@@ -66,7 +66,7 @@ def judge(
     hits = _with_near_paraphrases(hits, settings.paraphrases)
     total = pc.max_element_wise(hits["total"].cast("float64"), 1.0)
     share = pc.divide(hits["matched"].cast("float64"), total)
-    is_hit = pc.and_(pc.greater_equal(share, settings.drop_share), hits["confirmed"])
+    is_hit = pc.and_(_is_enough(share, settings), hits["confirmed"])
     names = list(zip(hits["benchmark"].to_pylist(), hits["item_id"].to_pylist(), strict=True))
     kinds, rows = hits["kind"].to_pylist(), hits["row"].to_pylist()
     of_paraphrases = settings.paraphrases.action if settings.paraphrases else "review"
@@ -103,6 +103,11 @@ def _with_near_paraphrases(hits: pa.Table, settings: ParaphraseVerdict | None) -
     return hits.filter(pc.or_(is_other, is_near))
 
 
+def _is_enough(share: pa.ChunkedArray, settings: VerdictSettings) -> pa.ChunkedArray:
+    passes = pc.greater if settings.exclusive else pc.greater_equal
+    return passes(share, settings.drop_share)
+
+
 def verdicts(hits: pa.Table, settings: VerdictSettings, common: Items = frozenset()) -> pa.Table:
     """Return schema VERDICTS of hits without judgements by people."""
     return dropped(judge(hits, settings, common), settings)
@@ -129,7 +134,7 @@ def dropped(judged: pa.Table, settings: VerdictSettings) -> pa.Table:
     is_first = np.ones(rows.size, bool)
     is_first[1:] = rows[1:] != rows[:-1]
     first = worst.filter(pa.array(is_first))
-    is_near = pc.less(first["share"], settings.drop_share)
+    is_near = pc.invert(_is_enough(first["share"], settings))
     quoted = pc.if_else(is_near, NEAR_REASON, REASON)
     reason = pc.if_else(first["is_paraphrase"], PARAPHRASE_REASON, quoted)
     return first.append_column("reason", reason).select(VERDICTS.names).cast(VERDICTS)

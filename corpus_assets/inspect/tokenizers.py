@@ -312,12 +312,12 @@ def _training_of(
     made = _made(registry, sha256)
     result = load_result(store, made.stage, made.fingerprint) if made else None
     files = _sample_files(store, registry, made) if made else []
-    if recipe.tokenizer.train is None or result is None or not files:
+    asked = recipe.tokenizer.train
+    if asked is None or result is None or not files:
         return None
     scripts = result.notes["audit"]["scripts"]
-    return TrainingFacts(
-        _TrainingTexts(store, files), scripts, recipe.tokenizer.train.max_token_chars
-    )
+    texts = _TrainingTexts(store, files)
+    return TrainingFacts(texts, scripts, asked.max_token_chars, asked.upsample)
 
 
 def _stored_documents(store: Store, registry: Registry, version: str) -> Iterator[Passage]:

@@ -7,7 +7,7 @@ should be made with it. Held-out text is text that the tokenizer was not trained
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
@@ -25,8 +25,10 @@ from corpus_assets.tokenizer.settings import (
     MIN_SCRIPT_SHARE,
     RESERVED,
     AuditSettings,
+    RareText,
     TokenizerSettings,
 )
+from corpus_assets.tokenizer.upsample import Upsampled, measure_upsampled
 from corpus_assets.tokenizer.vocabulary import Vocabulary, inspect, spell
 
 BATCH = 256
@@ -49,6 +51,7 @@ class TrainingFacts:
     texts: Iterable[str]
     scripts: Collection[str]
     max_token_chars: int
+    upsample: Mapping[RareText, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -121,7 +124,8 @@ class Probe:
 @dataclass(frozen=True)
 class Audit:
     """What is known of a tokenizer. `problems` fail it, `warnings` do not; `usable` is false where
-    tokens would be wrong, unused ones are only a waste of ids."""
+    tokens would be wrong, unused ones are only a waste of ids. `upsampled` is the text that its
+    sample was biased to."""
 
     sha256: str
     kind: str
@@ -138,6 +142,7 @@ class Audit:
     held_out: HeldOutCost
     passed: bool
     usable: bool = True
+    upsampled: dict[str, Upsampled] = field(default_factory=dict)
 
 
 @dataclass
@@ -257,6 +262,7 @@ def audit_tokenizer(
         share = _never_used(subject, training.texts, measured.used)
         vocabulary = replace(vocabulary, never_used_share=share)
     return Audit(
+        upsampled=_upsampled(subject, training),
         sha256=subject.sha256,
         kind=subject.kind,
         vocab_size=len(subject.spelled),
@@ -276,6 +282,15 @@ def audit_tokenizer(
         ),
         passed=not problems,
     )
+
+
+def _upsampled(subject: Subject, training: TrainingFacts | None) -> dict[str, Upsampled]:
+    if training is None:
+        return {}
+    special = set(subject.special.values())
+    merged = (piece for n, piece in enumerate(subject.spelled) if n not in special)
+    spelled = (piece.decode("utf-8", errors="ignore") for piece in merged if len(piece) > 1)
+    return measure_upsampled(training.texts, training.upsample, spelled)
 
 
 def judged(

@@ -5,11 +5,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from corpus_assets.core.identity import Settings
+from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.model_choice import Model
 from corpus_assets.shards import END_OF_DOCUMENT, PAD
 
 Share = Annotated[float, Field(ge=0, le=1)]
+RareText = Literal["mathematics", "cjk", "code"]
 
 
 class TokenizerSample(Settings):
@@ -112,6 +113,12 @@ class TokenizerSettings(Settings):
     scripts: tuple[Annotated[str, AfterValidator(known_script)], ...] | None = None
     """Scripts whose letters are merged; others stay bytes. Null: those that the sample is
     written in."""
+    upsample: dict[RareText, Annotated[int, Field(ge=1, le=100)]] = Field(
+        default={},
+        exclude_if=is_absent,
+        description="how often lines with rare text count when merges are learned: `mathematics` "
+        "(signs, LaTeX commands), `cjk` (Chinese, Japanese, Korean), `code` (operators, line ends)",
+    )
 
     @model_validator(mode="after")
     def _room_for_all(self) -> "TokenizerSettings":

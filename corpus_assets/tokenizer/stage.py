@@ -152,7 +152,7 @@ def run_tokenizer(context: TaskContext) -> None:
             _rows(context, names, False), MIN_SCRIPT_SHARE, asked.min_documents
         )
         data = train_tokenizer(texts, asked, scripts, _sampled(context.json("draw")))
-        training = TrainingFacts(texts, scripts, asked.max_token_chars)
+        training = TrainingFacts(texts, scripts, asked.max_token_chars, asked.upsample)
     else:
         data = load_pinned(Path(context.param("pinned")), settings["sha256"])
     context.write_bytes(files.TOKENIZER, data)

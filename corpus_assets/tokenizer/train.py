@@ -36,6 +36,7 @@ from corpus_assets.tokenizer.settings import (
     TokenizerSettings,
     reserved_slot,
 )
+from corpus_assets.tokenizer.upsample import with_copies
 
 VERSION = 4
 
@@ -60,7 +61,8 @@ def train_tokenizer(
     """Train on `texts`, which are read two or three times, and return the `tokenizer.json`.
 
     1. Count pieces of the split pattern, long ones cut, and merge pairs, most frequent first.
-       Characters of other scripts than `scripts` are left out.
+       Characters of other scripts than `scripts` are left out. Lines that `upsample` names count
+       several times, here alone.
     2. Encode the texts, and take out merges that fewer than `min_documents` of them use, and those
        of tokens that are too long.
     3. Where `vocab_size` is open, keep the first merges, as many as the corpus has examples of;
@@ -81,7 +83,8 @@ def train_tokenizer(
         initial_alphabet=sorted(unicode_of_bytes()),
         show_progress=False,
     )
-    pieces = (piece for text in texts for piece in pieces_in(text, scripts))
+    counted = (part for text in texts for part in with_copies(text, settings.upsample))
+    pieces = (piece for part in counted for piece in pieces_in(part, scripts))
     with one_thread():
         interruptible(lambda: tokenizer.train_from_iterator(pieces, trainer=trainer))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, to_bytes])

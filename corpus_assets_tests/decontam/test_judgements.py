@@ -147,3 +147,22 @@ def test_where_judgements_lie_is_not_identity() -> None:
     assert ContaminationSettings(judgements=("a.jsonl",)).identity() == plain.identity()
     assert ContaminationSettings(near_miss="drop").identity() != plain.identity()
     assert ContaminationSettings(near_miss="drop").verdict.near_miss == "drop"
+
+
+def test_a_share_that_must_be_exceeded_is_not_reached_by_the_bound_itself() -> None:
+    item = EvalItem("i", "bench", " ".join(WORDS[:22]))  # ten 13-grams
+    index = parse_eval_index(build_eval_index([item], EvalIndexSettings()))
+    texts = [" ".join(WORDS[:n]) for n in (20, 21)]  # eight and nine of them
+    ids = pa.array(IDS[:2], pa.binary(16))
+    found = scan_contamination(
+        pa.table({"doc_id": ids, "text": pa.array(texts)}), index, ScanSettings()
+    )
+    assert set(reasons(verdicts(found, VerdictSettings()))) == {0, 1}
+    more = VerdictSettings(exclusive=True)
+    assert reasons(verdicts(found, more)) == {1: "contains_eval_item"}
+    by_hand = dropped(judge(found, VerdictSettings(exclusive=True, near_miss="drop")), more)
+    assert reasons(by_hand)[0] == "resembles_eval_item"
+    ids_of = pa.chunked_array([pa.array(IDS[:2])])
+    assert count_items(found, ids_of, more)["text_id"].to_pylist() == IDS[1:2]
+    assert "exclusive" not in ContaminationSettings().identity()
+    assert ContaminationSettings(exclusive=True).enough == {"drop_share": 0.8, "exclusive": True}

@@ -62,8 +62,15 @@ def darkforest(home: Home) -> dict[str, Any]:
         assert build(session, "dark-1", InProcess()) is not None
         pin = session.pipeline.calibrations()["tokenizer"]
         tokenizer = json.loads(session.pipeline.store.read(pin.path))
-    folder = Path(home.store_url) / "versions" / "dark-1"
-    return {"manifest": Manifest.load(folder / "manifest.json"), "tokenizer": tokenizer}
+    found: dict[str, Any] = {"tokenizer": tokenizer}
+    alone = load_recipe(RECIPES / "darkforest.yaml").mixture.phases[1].model_dump(mode="json")
+    changes["mixture.phases"] = [alone | {"share": 1}]
+    with open_session(str(RECIPES / "darkforest.yaml"), home, overrides=changes) as session:
+        assert build(session, "dark-cooldown", InProcess()) is not None
+    for key, version in (("manifest", "dark-1"), ("cooldown", "dark-cooldown")):
+        folder = Path(home.store_url) / "versions" / version
+        found[key] = Manifest.load(folder / "manifest.json")
+    return found
 
 
 @pytest.mark.slow
@@ -92,6 +99,16 @@ def test_the_cooldown_is_the_last_stretch_and_has_no_low_tier(darkforest: dict[s
 
 
 @pytest.mark.slow
+def test_a_second_manifest_has_the_cooldown_alone_over_the_same_shards(
+    darkforest: dict[str, Any],
+) -> None:
+    both, alone = darkforest["manifest"], darkforest["cooldown"]
+    assert [phase.name for phase in alone.phases] == ["cooldown"]
+    assert alone.groups == both.groups
+    assert alone.phases[0].counts == both.phases[1].counts
+
+
+@pytest.mark.slow
 def test_thirty_of_256_slots_have_names_and_the_rest_are_reserved(
     darkforest: dict[str, Any],
 ) -> None:
@@ -104,7 +121,7 @@ def test_thirty_of_256_slots_have_names_and_the_rest_are_reserved(
     published = load_recipe(RECIPES / "darkforest.yaml")
     assert published.tokenizer.train is not None
     assert published.tokenizer.train.vocab_size == 128000
-    assert published.contamination.drop_share == 0.8
+    assert published.contamination.enough == {"drop_share": 0.8, "exclusive": True}
     assert published.contamination.ngram == 13
 
 
