@@ -13,7 +13,7 @@ publications have it.
 
 In both, no line loses its last copy: one document keeps it, the one that was fetched first, of those
 the one with the fewest such lines (a list repeats many articles, an article itself). Its copies in its
-cluster may keep the line too: one of them replaces it when it is taken down (ADRs 57, 81).
+cluster may keep the line too: one of them replaces it when it is taken down (ADR 81).
 
 1. `line_keys`: the keys of each document's lines. The only pass that reads text; it does not look
    at the selection, so that another threshold does not run it again.

@@ -6,7 +6,7 @@ elsewhere. Three passes: prints of each part and which of them stand twice; the 
 those; the grams that stand twice, each with the document that keeps it: the one that was fetched
 first, of those the one with the fewest of them (an article repeats itself, a list many articles),
 then the smallest id. Its copies may keep what it keeps: one of them replaces it when it is taken
-down (ADR 57). That last table holds hashes and ids, no text, and is a calibration: pinned in the
+down (ADR 81). That last table holds hashes and ids, no text, and is a calibration: pinned in the
 lock, so a document that comes or goes later changes no other.
 
 Counted are the documents that no earlier stage drops: a dropped copy must not keep a passage.
