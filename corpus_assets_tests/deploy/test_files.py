@@ -69,6 +69,10 @@ def test_every_file_parses() -> None:
     assert len(YAML) == 7
     for path in YAML:
         assert load(path)
+    scripts = [path for path in TEXTS if path.read_text().startswith("#!/bin/bash")]
+    assert len(scripts) == 3
+    for script in scripts:
+        subprocess.run(["bash", "-n", script], check=True)
 
 
 def test_every_service_is_watched_bounded_and_started_in_order(
