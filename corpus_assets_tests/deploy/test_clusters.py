@@ -153,7 +153,7 @@ def test_a_slurm_job_whose_time_is_up_is_queued_again_and_ends_with_the_same_ver
     assert re.search(r"signals pages-1: 1 part computed(?s:.*)queued again", said())
     assert not re.search(r"queued again(?s:.*)signals pages-1: 1 part computed", said())
     assert version_files(home, "t1") == alone
-    assert not Path(f"/tmp/corpus-{job}").exists(), "the cache of the job holds text"  # noqa: S108
+    assert not Path(f"/tmp/corpus-{job}").exists(), "the cache of the job holds text"
 
 
 def test_hosts_that_ssh_reaches_build_the_same_version_and_leave_with_the_command(
