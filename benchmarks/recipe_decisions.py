@@ -14,10 +14,12 @@ bad words is compared where `--bad-words` names a list. What cannot be compared 
 
 import argparse
 import csv
+import gzip
 import json
 import os
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,9 +53,19 @@ COMPARED = [
     *("c4", "ccnet", "dclm", "dolma", "fineweb", "fineweb-edu", "fineweb2", "gopher"),
     *("llama3-like", "nemotron-cc", "redpajama-v2"),
 ]
+SIX = ("es", "fr", "ja", "pt", "ru", "zh")
+MAX_CHARS = 10_000  # of a text that is no page
 TLDS = "baselines/mappers/iana_tlds.txt"  # in a checkout of DCLM
 PEER = Path(__file__).with_name("recipe_decisions_peer.py")
 RECIPES = Path(__file__).resolve().parent.parent / "recipes"
+
+
+class Text(NamedTuple):
+    """What both sides get; a text without a language is in what lid.176 says."""
+
+    text: str
+    kind: str = "pages"
+    language: str | None = None
 
 
 class Row(NamedTuple):
@@ -79,6 +91,14 @@ def main() -> None:
     parser.add_argument("--dclm", type=Path, help="a checkout of mlfoundations/dclm")
     parser.add_argument("--redpajama", type=Path, help="a checkout of RedPajama-Data")
     parser.add_argument("--bad-words", type=Path, help="a list, one entry a line")
+    parser.add_argument(
+        "--more",
+        nargs="+",
+        default=(),
+        metavar="KIND[:LANGUAGE]=FILE",
+        help="other texts (JSON lines, gzipped), asked in a language or in that of their `lang`",
+    )
+    parser.add_argument("--result", type=Path, help="write agreement by rule and kind here, as CSV")
     parser.add_argument("--texts", type=Path, help="keep the extracted texts here, or take them")
     parser.add_argument(
         "--differences", type=Path, help="write pages that differ here, as JSON lines"
@@ -86,18 +106,20 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{machine()}\n")
     if options.texts and options.texts.exists():
-        texts = [
-            json.loads(line) for line in options.texts.read_text(encoding="utf-8").splitlines()
-        ]
+        lines = options.texts.read_text(encoding="utf-8").splitlines()
+        given = [Text(**json.loads(line)) for line in lines]
     else:
-        texts = spread(options.files, options.pages)
+        found = spread(options.files, options.pages)
+        given = [Text(text, "tables" if is_table(text) else "pages") for text in found]
+        given += [one for spec in options.more for one in of_file(spec)]
         if options.texts:
-            lines = "".join(json.dumps(text) + "\n" for text in texts)
+            lines = "".join(json.dumps(one._asdict()) + "\n" for one in given)
             options.texts.write_text(lines, encoding="utf-8")
+    texts = [one.text for one in given]
     print(
         f"{len(texts)} texts, {sum(map(len, texts)) / len(texts):.0f} characters each on average\n"
     )
-    ours = {name: Ours(name, texts, options.bad_words, options.dclm) for name in options.recipes}
+    ours = {name: Ours(name, given, options.bad_words, options.dclm) for name in options.recipes}
     if not options.peer_python:
         print("No --peer-python: our side alone. Texts that each recipe's rules keep:\n")
         for name, side in ours.items():
@@ -106,7 +128,8 @@ def main() -> None:
             )
         return
     theirs = peer(options, texts, ours)
-    compare(options.recipes, texts, ours, theirs, options.differences)
+    rows = compare(options.recipes, texts, ours, theirs, options.differences)
+    agreement(rows, [one.kind for one in given], options.result)
 
 
 def spread(files: list[Path], pages: int) -> list[str]:
@@ -117,12 +140,40 @@ def spread(files: list[Path], pages: int) -> list[str]:
     return texts
 
 
+def is_table(text: str) -> bool:
+    """Whether at least a quarter of the lines of a text are rows of cells."""
+    lines = lines_of(text)
+    return sum(line.count("|") > 1 for line in lines) * 4 >= len(lines)
+
+
+def of_file(spec: str) -> list[Text]:
+    """Read `KIND[:LANGUAGE]=FILE`: JSON lines, gzipped, with `text` and maybe `lang`."""
+    named, _, path = spec.partition("=")
+    kind, _, language = named.partition(":")
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    if language:
+        return [Text(row["text"][:MAX_CHARS], kind, language) for row in rows]
+    found = ((row["text"], row.get("lang", "").partition("-")[0]) for row in rows)
+    return [Text(text[:MAX_CHARS], f"{kind} {code}", code) for text, code in found if code in SIX]
+
+
+class Judged(NamedTuple):
+    """What both sides say of each text: it stays, goes, or (theirs) was not asked."""
+
+    recipe: str
+    rule: str
+    theirs: list[bool | None]
+    ours: list[bool]
+
+
 class Ours:
     """A recipe's decisions: which rules each text fails, and what line rules leave of it."""
 
     def __init__(
-        self, name: str, texts: list[str], bad_words: Path | None, dclm: Path | None
+        self, name: str, given: list[Text], bad_words: Path | None, dclm: Path | None
     ) -> None:
+        texts = [one.text for one in given]
         recipe = load_recipe(RECIPES / f"{name}.yaml")
         families: list[Any] = []
         known = {"n_chars"}
@@ -140,6 +191,12 @@ class Ours:
         table = table_of(texts)
         settings = SignalSettings(families=tuple(families))
         signals = compute_signals(table, settings, models)
+        known_languages = [
+            one.language or found
+            for one, found in zip(given, signals["language"].to_pylist(), strict=True)
+        ]
+        place = signals.schema.get_field_index("language")
+        signals = signals.set_column(place, "language", pa.array(known_languages, pa.string()))
         rules = [
             rule.model_copy(update={"where": None})
             for rule in recipe.selection.rules
@@ -204,10 +261,11 @@ def compare(
     ours: dict[str, Ours],
     theirs: dict[str, Any],
     differences: Path | None,
-) -> None:
+) -> list[Judged]:
+    """Print what differs; return each rule's answers, text by text."""
     print("| recipe | rule | asked | dropped there | dropped here | there only | here only | why |")
     print("|---|---|---|---|---|---|---|---|")
-    notes, shown, rows = [], [], []
+    notes, shown, rows, judged = [], [], [], list[Judged]()
     for name in recipes:
         there = theirs.get(name, {"absent": "its authors' code is not part of this comparison"})
         if "absent" in there:
@@ -221,6 +279,7 @@ def compare(
             here = [not parts & failed for failed in side.failed]
             row, pages = one_rule(name, rule, keeps, here)
             rows.append(row)
+            judged.append(Judged(name, rule, keeps, here))
             why = reason(name, rule) if pages else ""
             print("| " + " | ".join(map(str, (*row, why))) + " |")
             shown += [(name, rule, keeps[n], here[n], texts[n]) for n in pages]
@@ -256,6 +315,31 @@ def compare(
         keys = ("recipe", "rule", "theirs", "ours", "text")
         lines = (json.dumps(dict(zip(keys, one, strict=True))) + "\n" for one in shown)
         differences.write_text("".join(lines), encoding="utf-8")
+    return judged
+
+
+def agreement(judged: list[Judged], kinds: list[str], result: Path | None) -> None:
+    """Print and write how many decisions differ by recipe, rule and kind of text."""
+    found: Counter[tuple[str, str, str]] = Counter()
+    differ: Counter[tuple[str, str, str]] = Counter()
+    for recipe, rule, keeps, here in judged:
+        rule = "few_stop_words" if rule.startswith("few_stop_words_") else rule
+        for kind, there, ours in zip(kinds, keeps, here, strict=True):
+            if there is not None:
+                found[recipe, rule, kind] += 1
+                differ[recipe, rule, kind] += there != ours
+    print("\n| recipe | kind | decisions | that differ |\n|---|---|---|---|")
+    for recipe, kind in dict.fromkeys((recipe, kind) for recipe, _, kind in found):
+        asked, n = (
+            sum(count for (r, _, k), count in of.items() if (r, k) == (recipe, kind))
+            for of in (found, differ)
+        )
+        print(f"| {recipe} | {kind} | {asked:,} | {n} ({n / asked:.2%}) |")
+    if result:
+        with open(result, "w", newline="", encoding="utf-8") as out:
+            rows = csv.writer(out, lineterminator="\n")
+            rows.writerow(("recipe", "rule", "kind", "decisions", "differ"))
+            rows.writerows((*key, n, differ[key]) for key, n in found.items())
 
 
 def reason(recipe: str, rule: str) -> str:

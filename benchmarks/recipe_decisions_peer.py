@@ -31,7 +31,7 @@ FINEWEB2 = {
     "bo": "bod_Tibt", "cs": "ces_Latn", "de": "deu_Latn", "el": "ell_Grek", "es": "spa_Latn",
     "fr": "fra_Latn", "it": "ita_Latn", "ja": "jpn_Jpan", "km": "khm_Khmr", "lo": "lao_Laoo",
     "my": "mya_Mymr", "nl": "nld_Latn", "pl": "pol_Latn", "pt": "por_Latn", "ru": "rus_Cyrl",
-    "sv": "swe_Latn", "th": "tha_Thai", "zh": "cmn_Hani",
+    "sv": "swe_Latn", "th": "tha_Thai", "tr": "tur_Latn", "zh": "cmn_Hani",
 }  # fmt: skip
 
 

@@ -61,7 +61,7 @@ from corpus_assets.text.line_kinds import (
 )
 from corpus_assets.text.pieces import count_chars, stripped
 
-VERSION = 10
+VERSION = 11
 
 TOO_SHORT = "too_short_after_cleaning"
 FEW_SENTENCES = "too_few_sentences_after_cleaning"
@@ -163,7 +163,7 @@ def clean_documents(
         if pinned or going.get(REPEATED_SPAN):
             outcomes[row] = line_outcomes(text, kinds, pinned, cleaned.edits)
         if item is not None:
-            cleaned.edits = edits_of_extracted(chars[row], item.kept, cleaned.edits)
+            cleaned.edits = edits_of_extracted(chars[row], item, cleaned.edits)
     lengths = stripped(batch.data, batch.offsets).tolist()
     reasons = _reasons(lengths, results, listed, settings)
     if settings.min_sentences is not None:

@@ -1,8 +1,9 @@
 """What the rewriting families of a recipe leave of a text, and the way back from it.
 
 Signals are computed on what such a step leaves (`signals.stages.signals`); the same steps are applied
-again where final text is made. They only cut, so what is left is a list of kept stretches of the
-extracted text, and an edit of what is left is an edit of the extracted text.
+again where final text is made. They only cut, and may make a line feed of another line end, so what
+is left is a list of kept stretches of the extracted text, and an edit of what is left is an edit of
+the extracted text.
 """
 
 from bisect import bisect_right
@@ -25,10 +26,12 @@ TEXT_STEP = "text_step"
 
 @dataclass(frozen=True)
 class Left:
-    """What steps left of a text: `text`, and the stretches of the extracted text it is made of."""
+    """What steps left of a text: `text`, and the stretches of the extracted text it is made of; at
+    `line_feeds` a line end of the extracted text became one."""
 
     text: str
     kept: list[Stretch]
+    line_feeds: Sequence[int] = ()
 
 
 def rewrite_documents(
@@ -58,7 +61,18 @@ def _rewrite(texts: Sequence[str], steps: Sequence[TextStep]) -> list[Left]:
             kept[d] = compose(before, places[rows[d] : rows[d + 1]])
         batch = done.left
     left = batch.texts.to_pylist()
-    return [Left(text, stretches) for text, stretches in zip(left, kept, strict=True)]
+    return [
+        Left(text, stretches, _line_feeds(before, text, stretches))
+        for before, text, stretches in zip(texts, left, kept, strict=True)
+    ]
+
+
+def _line_feeds(before: str, after: str, kept: Sequence[Stretch]) -> list[int]:
+    """Return where in `before` a character of `kept` is another one in `after`."""
+    if "".join(before[low:high] for low, high in kept) == after:
+        return []
+    places = (place for low, high in kept for place in range(low, high))
+    return [place for place, now in zip(places, after, strict=True) if before[place] != now]
 
 
 def compose(first: list[Stretch], second: Sequence[Sequence[int]]) -> list[Stretch]:
@@ -98,11 +112,12 @@ def places_in_extracted(kept: Sequence[Stretch], places: Sequence[Stretch]) -> l
     return out
 
 
-def edits_of_extracted(n_chars: int, kept: list[Stretch], edits: Sequence[Edit]) -> list[Edit]:
+def edits_of_extracted(n_chars: int, item: Left, edits: Sequence[Edit]) -> list[Edit]:
     """Sorted edits of what is left, as sorted edits of the extracted text of `n_chars`.
 
     What the steps cut out becomes edits to nothing; cuts inside an edited place go into it.
     """
+    kept = item.kept
     places = places_in_extracted(kept, [(edit.start, edit.end) for edit in edits])
     spans = [
         Edit(*place, edit.replacement, edit.kind) for place, edit in zip(places, edits, strict=True)
@@ -119,4 +134,17 @@ def edits_of_extracted(n_chars: int, kept: list[Stretch], edits: Sequence[Edit])
             span = next(waiting, None)
         place = high
     out.sort(key=lambda edit: edit.start)
-    return out
+    if not item.line_feeds:
+        return out
+    return sorted(out + _not_inside(out, item.line_feeds), key=lambda edit: edit.start)
+
+
+def _not_inside(edits: Sequence[Edit], line_feeds: Sequence[int]) -> list[Edit]:
+    """Return the line feeds as edits, where none of the sorted edits covers them."""
+    starts = [edit.start for edit in edits]
+    before = [bisect_right(starts, at) - 1 for at in line_feeds]
+    return [
+        Edit(at, at + 1, "\n", TEXT_STEP)
+        for at, k in zip(line_feeds, before, strict=True)
+        if k < 0 or edits[k].end <= at
+    ]

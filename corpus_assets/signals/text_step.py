@@ -25,7 +25,8 @@ class Rewriting:
     """What a step leaves of a batch, as pieces of it.
 
     `pieces: int64[k, 2]` are byte positions in the batch's data, in order; document d is left
-    with `pieces[rows[d]:rows[d + 1]]`, which is row d of `left`. `columns`: what was counted.
+    with `pieces[rows[d]:rows[d + 1]]`, which is row d of `left`, other line ends as line feeds.
+    `columns`: what was counted.
     """
 
     left: TextBatch

@@ -160,6 +160,16 @@ class TextBatch:
         return Spans(self.data, spans, rows)
 
     @cached_property
+    def python_lines(self) -> Spans:
+        """Items of `text.splitlines()`, not stripped: for dialects only."""
+        return Spans(self.data, *raw_lines.python_lines(self.data, self.offsets, False))
+
+    @cached_property
+    def stripped_python_lines(self) -> Spans:
+        """Those that are not blank, stripped."""
+        return Spans(self.data, *raw_lines.python_lines(self.data, self.offsets, True))
+
+    @cached_property
     def whole(self) -> Spans:
         """Each text as one span."""
         spans = np.stack([self.offsets[:-1], self.offsets[1:], self.n_chars], axis=1)

@@ -16,14 +16,14 @@ from catalog.formats.token_text import extracted_range
 from corpus_assets.clean.clean_text import clean_documents
 from corpus_assets.clean.edits import Edit, apply_edits
 from corpus_assets.clean.pinned_lines import Boilerplate
-from corpus_assets.clean.rewriting import compose, edits_of_extracted, rewrite_documents
+from corpus_assets.clean.rewriting import Left, compose, edits_of_extracted, rewrite_documents
 from corpus_assets.clean.settings import CleanTextSettings
 from corpus_assets.signals.published.c4_lines import C4Lines
 from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signals import compute_signals
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
 from corpus_assets.text.batch import TextBatch
-from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_pages
+from corpus_assets_tests.signals.support.texts import ADVERSARIAL, random_line_ends, random_pages
 from corpus_assets_tests.signals.test_signals import documents
 
 NO_LINES = Boilerplate(np.empty(0, np.uint64))
@@ -124,17 +124,21 @@ def test_personal_data_that_a_cut_joins_is_found() -> None:
 
 def test_every_text_is_cut_the_same_way_for_signals_and_for_final_text() -> None:
     texts = [*ADVERSARIAL[:12], *ADVERSARIAL[15:], *random_pages(seed=11, n=400)]
+    texts += random_line_ends(seed=11, n=200)
     step = C4Lines(end_marks="", min_words=1)
     left = rewrite_documents(texts, ["web"] * len(texts), [step])
     batch = TextBatch.from_arrow(pa.array(texts, pa.large_string()))
     assert [item.text for item in left if item] == step.rewrite(batch).left.texts.to_pylist()
     for text, item in zip(texts, left, strict=True):
         assert item is not None
-        assert item.text == "".join(text[a:b] for a, b in item.kept)
+        whole = apply_edits(text, edits_of_extracted(len(text), item, []))
+        assert item.text == whole
+        assert len(item.text) == sum(b - a for a, b in item.kept)
 
 
 def test_steps_after_each_other_lead_back_to_the_first_text() -> None:
     texts = [text for text in ADVERSARIAL if len(text) < 2_000] + random_pages(seed=12, n=200)
+    texts += random_line_ends(seed=12, n=50)
     steps = [C4Lines(end_marks="", min_words=1), EveryOther(), EveryOther()]
     for text, item in zip(
         texts, rewrite_documents(texts, ["web"] * len(texts), steps), strict=True
@@ -143,7 +147,7 @@ def test_steps_after_each_other_lead_back_to_the_first_text() -> None:
         once = rewrite_documents([text], ["web"], steps[:1])[0]
         assert once is not None
         assert item.text == once.text[::2][::2]
-        assert item.text == "".join(text[a:b] for a, b in item.kept)
+        assert item.text == apply_edits(text, edits_of_extracted(len(text), item, []))
 
 
 def stretches_of(draw: random.Random, n: int) -> list[tuple[int, int]]:
@@ -158,7 +162,9 @@ def test_edits_of_what_is_left_are_edits_of_the_whole(seed: int) -> None:
     kept = stretches_of(draw, len(text))
     left = "".join(text[a:b] for a, b in kept)
     edits = [Edit(a, b, draw.choice(["", "<x>"]), "x") for a, b in stretches_of(draw, len(left))]
-    found = edits_of_extracted(len(text), kept, edits)
+    feeds = [at for a, b in kept for at in range(a, b) if draw.random() < 0.3]
+    left = "".join("\n" if at in feeds else text[at] for a, b in kept for at in range(a, b))
+    found = edits_of_extracted(len(text), Left(left, kept, feeds), edits)
     assert apply_edits(text, found) == apply_edits(left, edits)
     assert all(one.end <= other.start for one, other in pairwise(found))
 

@@ -11,9 +11,10 @@ import numpy as np
 from corpus_assets.signals.kernels.sentences import close_sentences, feed_sentences
 from corpus_assets.signals.kernels.text_counts import Points, contains
 from corpus_assets.text.phrases import Phrases, match_at, may_begin
+from corpus_assets.text.raw_lines import line_break
 from corpus_assets.text.split import CHARS, END, NEWLINE, START, Bytes, Ints
 from textkernels.compiled import kernel
-from textkernels.utf8 import last_code_point
+from textkernels.utf8 import decode, is_space, last_code_point
 
 (KEPT, LONG_WORD, NO_END_MARK, FEW_WORDS, FILLER, JAVASCRIPT, BRACE, POLICY) = range(8)
 
@@ -67,6 +68,30 @@ def _cut_line(data: Bytes, start: int, end: int, pieces: Ints, first: int) -> in
 
 
 @kernel
+def _words_lost(data: Bytes, start: int, end: int, pieces: Ints, first: int, free: int) -> int:
+    """How many fewer words, split at white space, the pieces of a line have than the line."""
+    lost = 0
+    in_word = False
+    for at in range(start, end):
+        if data[at] & 0xC0 == 0x80:
+            continue
+        point, _ = decode(data, at, end)
+        is_ink = not is_space(point)
+        lost += is_ink and not in_word
+        in_word = is_ink
+    in_word = False
+    for k in range(first, free):
+        for at in range(pieces[k, 0], pieces[k, 1]):
+            if data[at] & 0xC0 == 0x80:
+                continue
+            point, _ = decode(data, at, end)
+            is_ink = not is_space(point)
+            lost -= is_ink and not in_word
+            in_word = is_ink
+    return lost
+
+
+@kernel
 def _tail(data: Bytes, pieces: Ints, first: int, free: int, tail: Bytes) -> int:
     """Write the last bytes of a line's pieces, up to 8, into `tail`; return how many."""
     n = 0
@@ -113,6 +138,21 @@ def _has_brace(data: Bytes, start: int, end: int) -> bool:
 
 
 @kernel
+def _cut_line_end(data: Bytes, start: int, end: int, pieces: Ints, k: int) -> None:
+    """Store a line end of what stands between two lines: a line feed, where there is one."""
+    found = start
+    width = 0
+    for at in range(start, end):
+        if data[at] == NEWLINE:
+            found, width = at, 1
+            break
+        if not width:
+            found, width = at, line_break(data, at, end)
+    pieces[k, 0] = found
+    pieces[k, 1] = found + width
+
+
+@kernel
 def judge_lines(
     data: Bytes,
     lines: Ints,
@@ -121,6 +161,7 @@ def judge_lines(
     word_rows: Ints,
     marks: Points,
     min_words: int,
+    count_footnotes: bool,
     max_word_chars: int,
     filler: Phrases,
     javascript: Phrases,
@@ -130,8 +171,10 @@ def judge_lines(
 ) -> tuple[Bytes, Ints, Ints, Ints]:
     """`verdicts: uint8[lines]`, `sentences: int64[n]`, and the kept `pieces` with their `rows`.
 
-    `marks`: end marks, empty to ask for none. A kept line keeps its line end when another kept line
-    follows, so the pieces of a document are its kept lines joined by line ends.
+    `marks`: end marks, empty to ask for none. `count_footnotes`: words are counted before footnote marks
+    are cut out. A kept line keeps its line end when another kept line
+    follows, so the pieces of a document are its kept lines joined by line ends, which are line feeds
+    but where there is none.
     """
     n = line_rows.shape[0] - 1
     verdicts = np.zeros(lines.shape[0], dtype=np.uint8)
@@ -157,13 +200,17 @@ def judge_lines(
                 word += 1
             body = free + 1 if line_end >= 0 else free
             stop = _cut_line(data, start, end, pieces, body)
+            n_words = word - first_word
+            is_whole = stop == body + 1 and pieces[body, 1] - pieces[body, 0] == end - start
+            if not (count_footnotes or is_whole):
+                n_words -= _words_lost(data, start, end, pieces, body, stop)
             if too_long:
                 verdicts[k] = LONG_WORD
             elif marks.shape[0] and not _is_ended(
                 tail, _tail(data, pieces, body, stop, tail), marks
             ):
                 verdicts[k] = NO_END_MARK
-            elif word - first_word < min_words or stop == body:
+            elif n_words < min_words:
                 verdicts[k] = FEW_WORDS
             elif _holds(data, start, end, filler, classes):
                 verdicts[k] = FILLER
@@ -175,11 +222,7 @@ def judge_lines(
                 verdicts[k] = POLICY
             else:
                 if line_end >= 0:
-                    at = line_end
-                    while data[at] != NEWLINE:
-                        at += 1
-                    pieces[free, 0] = at
-                    pieces[free, 1] = at + 1
+                    _cut_line_end(data, line_end, start, pieces, free)
                 for p in range(body, stop):
                     feed_sentences(data, pieces[p, 0], pieces[p, 1], sentence_marks, state)
                 sentences[d] += close_sentences(state)

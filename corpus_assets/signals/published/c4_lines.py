@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 VERDICTS = ("long_word", "unfinished", "few_word", "filler", "javascript", "brace", "policy")
 """Why a line goes."""
 
+OTHER_LINE_ENDS = "[\\x0b-\\r\\x1c-\\x1e\\x85\\x{2028}\\x{2029}]"
 MAX_WORD_CHARS = 1000  # of the longest word of a line that stays
 
 
@@ -26,6 +27,7 @@ class C4Lines(CountsWords, TextStep):
     Lines go, for the first of these that holds: a word of more than 1,000 characters; no end
     mark (or an ellipsis of full stops); fewer than `min_words`; filler text, a warning about
     JavaScript, a curly brace, a legal notice. Footnote marks such as `[1]` and `[edit]` are cut out first.
+    Lines end where `str.splitlines` of C4's code ends them, and are joined by line feeds.
 
     * `c4_lines`, `c4_kept_lines`: lines that are not blank, before and after;
     * `c4_kept_char_share`: characters left, of all;
@@ -39,11 +41,14 @@ class C4Lines(CountsWords, TextStep):
     sentences a page; the later ones, and the code, say 5 words and 3 sentences.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     family: Literal["c4_lines"] = "c4_lines"
     end_marks: str = Field(default='.?!"', description="end marks of lines to keep; empty: any")
     min_words: int = Field(default=5, ge=0, description="shortest line to keep, in words")
+    count_footnotes: bool = Field(
+        default=False, description="count words with footnote marks, like datatrove, not without"
+    )
 
     def columns(self) -> ColumnTypes:
         return {
@@ -61,7 +66,7 @@ class C4Lines(CountsWords, TextStep):
         from corpus_assets.text.pieces import count_chars
         from corpus_assets.text.unicode import class_table
 
-        lines, words = batch.lines, self.words_of(batch)
+        lines, words = batch.stripped_python_lines, self.words_of(batch)
         verdicts, sentences, pieces, rows = kernel.judge_lines(
             batch.data,
             lines.spans,
@@ -70,6 +75,7 @@ class C4Lines(CountsWords, TextStep):
             words.rows,
             code_points_of(self.end_marks),
             self.min_words,
+            self.count_footnotes,
             MAX_WORD_CHARS,
             phrase_table(FILLER),
             phrase_table(JAVASCRIPT),
@@ -90,7 +96,7 @@ class C4Lines(CountsWords, TextStep):
             f"c4_{name}_lines": lines.sum_by_document(verdicts == verdict)
             for name, verdict in zip(VERDICTS, verdict_codes, strict=True)
         }
-        left = cut(batch, pieces, rows)
+        left = _with_line_feeds(cut(batch, pieces, rows))
         columns = {
             "c4_lines": lines.counts,
             "c4_kept_lines": lines.sum_by_document(verdicts == kernel.KEPT),
@@ -98,3 +104,14 @@ class C4Lines(CountsWords, TextStep):
             "c4_sentences": sentences,
         }
         return Rewriting(left, pieces, rows, self.record_batch(columns | counts))
+
+
+def _with_line_feeds(left: TextBatch) -> TextBatch:
+    """Return kept lines joined by line feeds alone, character by character."""
+    import pyarrow.compute as pc
+
+    from corpus_assets.text.batch import TextBatch
+
+    if not pc.any(pc.match_substring_regex(left.texts, OTHER_LINE_ENDS)).as_py():
+        return left
+    return TextBatch.from_arrow(pc.replace_substring_regex(left.texts, OTHER_LINE_ENDS, "\n"))

@@ -44,7 +44,8 @@ class DatatroveGopher(CountsWords):
       punctuation; `stop_words_distinct` (at least 2): case counts;
     * `hash_to_word_ratio`, `ellipsis_to_word_ratio` (at most 0.1 each); `alphabetic_word_share`
       (at least 0.8): words with a letter, of all, punctuation among them;
-    * `bullet_line_share` (at most 0.9), `ellipsis_line_share` (at most 0.3): of all lines;
+    * `bullet_line_share` (at most 0.9), `ellipsis_line_share` (at most 0.3): of all lines, which
+      end there at any of the line ends of Unicode, for the others at a line feed only;
     * `dup_paragraph_share`, `dup_line_share` (at most 0.3): later copies, of paragraphs between
       empty lines, and of lines; `dup_paragraph_char_share`, `dup_line_char_share` (at most
       0.2): their characters, of all characters of the text;
@@ -54,7 +55,7 @@ class DatatroveGopher(CountsWords):
       all characters of the text.
     """
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     family: Literal["datatrove_gopher"] = "datatrove_gopher"
 
@@ -110,17 +111,13 @@ class DatatroveGopher(CountsWords):
 
     def _lines(self, batch: TextBatch) -> dict[str, Any]:
         from corpus_assets.signals.kernels import line_dialects as kernel
-        from corpus_assets.text.split import END, START
 
-        lines = batch.raw_lines
-        # A line end at the very end begins no line there.
-        last = lines.spans[lines.rows[1:] - 1]
-        counts = lines.counts - (last[:, START] == last[:, END])
+        lines = batch.python_lines
         bullets = kernel.starts_with(batch.data, lines.spans, code_points_of("•-"), True)
         dots = kernel.ends_in_dots(batch.data, lines.spans, False)
         return {
-            "bullet_line_share": share(lines.sum_by_document(bullets), counts),
-            "ellipsis_line_share": share(lines.sum_by_document(dots), counts),
+            "bullet_line_share": share(lines.sum_by_document(bullets), lines.counts),
+            "ellipsis_line_share": share(lines.sum_by_document(dots), lines.counts),
         }
 
     def _repetition(self, batch: TextBatch) -> dict[str, Any]:

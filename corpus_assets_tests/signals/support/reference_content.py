@@ -86,21 +86,22 @@ def c4(text: str) -> dict[str, float]:
 
 
 def c4_lines(
-    text: str, end_marks: str = '.?!"', min_words: int = 5
+    text: str, end_marks: str = '.?!"', min_words: int = 5, count_footnotes: bool = False
 ) -> tuple[dict[str, float], str]:
     """The counts, and the text that is left."""
-    lines = lines_of(text)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     gone: Counter[str] = Counter()
     kept = []
     for line in lines:
         words = line.split()
         small = ascii_lower(line)
         left = CITATION.sub("", line)
+        counted = words if count_footnotes else left.split()
         if any(len(word) > 1000 for word in words):
             gone["long_word"] += 1
         elif end_marks and (not left.endswith(tuple(end_marks)) or left.endswith("...")):
             gone["unfinished"] += 1
-        elif len(words) < min_words or not left:
+        elif len(counted) < min_words:
             gone["few_word"] += 1
         elif "lorem ipsum" in small:
             gone["filler"] += 1

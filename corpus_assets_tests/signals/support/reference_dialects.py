@@ -98,7 +98,7 @@ def tokens_of(text: str) -> list[str]:
 def datatrove(text: str, words: list[str]) -> dict[str, float]:
     n_chars = len(text)
     spoken = [w for w in words if any(c not in PUNCTUATION for c in w)]
-    lines = split_at_line_ends(text)
+    lines = text.splitlines()
     inked = [line for line in text.split("\n") if line.strip()]
     n_lines, line_chars = copies(re.split("\n+", text))
     n_paragraphs, paragraph_chars = copies(paragraphs := re.split(r"\n{2,}", text.strip()))

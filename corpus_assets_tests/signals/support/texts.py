@@ -103,3 +103,16 @@ def random_pages(seed: int, n: int) -> list[str]:
         few = [*draw.sample(PIECES, draw.randrange(2, 16)), " ", "\n"]
         texts.append("".join(draw.choices(few, k=draw.randrange(80))))
     return texts
+
+
+def random_line_ends(seed: int, n: int) -> list[str]:
+    """Short pages whose lines end in all the ways that `str.splitlines` knows."""
+    ends = ["\n", "\r", "\r\n", *map(chr, (11, 12, 28, 29, 30, 0x85, 0x2028, 0x2029))]
+    words = ["the", "of", "é", "漢字", "word.", "end!", "- ", "•", "...", "…", " ", "\x1f", "[1]"]
+    draw = random.Random(seed)
+    texts = []
+    for _ in range(n):
+        few = [*draw.sample(ends, draw.randrange(1, 5)), "\n"]
+        lines = (" ".join(draw.choices(words, k=draw.randrange(7))) for _ in range(9))
+        texts.append("".join(line + draw.choice(few) * draw.randrange(1, 3) for line in lines))
+    return texts
