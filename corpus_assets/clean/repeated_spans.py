@@ -1,8 +1,8 @@
-"""Repeated spans: passages of many words that stand in several places of a snapshot.
+"""Repeated spans: long passages that stand in several places of a snapshot.
 
 After Lee et al. 2022 (arXiv 2107.06499), whose exact substrings are 50 tokens: every passage of
-at least `min_words` words that stands twice, in two documents or in one, is kept once and cut
-elsewhere. Three passes: prints of each part and which of them stand twice; the grams behind
+at least `min_words` words, or `min_bytes` bytes, that stands twice, in two documents or in one, is
+kept once and cut elsewhere. Three passes: prints of each part and which of them stand twice; the grams behind
 those; the grams that stand twice, each with the document that keeps it: the one that was fetched
 first, of those the one with the fewest of them (an article repeats itself, a list many articles),
 then the smallest id. Its copies may keep what it keeps: one of them replaces it when it is taken
@@ -13,6 +13,7 @@ Counted are the documents that no earlier stage drops: a dropped copy must not k
 Of their texts, what the cutting of boilerplate lines leaves: a line that goes must not either.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpus_assets.clean.edits import Stretch
+from corpus_assets.clean.edits import Stretch, union
 from corpus_assets.clean.kernels.repeated_spans import (
     bitmap_of,
     candidate_grams,
@@ -62,7 +63,7 @@ _ROWS_PER_BATCH = 1 << 12
 def count_prints(texts: pa.ChunkedArray, settings: RepeatedSpanSettings) -> pa.Table:
     """Return schema PRINTS of the given texts. Memory: 8 bytes for about twelve words."""
     found = [
-        select_prints(data, offsets, char_tables(), settings.min_words, settings.print_words)
+        select_prints(data, offsets, char_tables(), *_measure(settings))
         for data, offsets in _buffers(texts)
     ]
     prints, places = np.unique(np.concatenate([_NO_HASHES, *found]), return_counts=True)
@@ -94,7 +95,7 @@ def count_grams(documents: pa.Table, prints: pa.Table, settings: RepeatedSpanSet
     grams, owners, first = [np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)], 0
     for data, offsets in _buffers(documents["text"]):
         found, texts = candidate_grams(
-            data, offsets, char_tables(), settings.min_words, settings.print_words, known, bits
+            data, offsets, char_tables(), *_measure(settings), known, bits
         )
         grams.append(found)
         owners.append(ids[texts + first])
@@ -157,15 +158,50 @@ def find_cuts(
     cuts: list[list[Stretch]] = []
     for data, offsets in _buffers(documents["text"]):
         own = ids[len(cuts) : len(cuts) + offsets.size - 1]
+        in_bytes, units, _ = _measure(settings)
         found, rows = repeated_stretches(
-            data, offsets, char_tables(), settings.min_words, grams, bits, keepers, own
+            data, offsets, char_tables(), in_bytes, units, grams, bits, keepers, own
         )
+        if settings.join_share is not None:
+            found, rows = joined(found, rows, settings.join_share)
         places = pieces_in_chars(data, offsets, found, rows).tolist()
         cuts += [
             [(start, end) for start, end in places[low:high]]
             for low, high in zip(rows[:-1].tolist(), rows[1:].tolist(), strict=True)
         ]
     return cuts
+
+
+def joined(
+    pieces: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], share: float
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the pieces with what stands between them, where pieces are `share` of the whole.
+
+    As Dolma 3 joins what it removes: from the first piece on, the next one joins those before it
+    if they have that share of the whole; the same from the last one back; what either joins goes.
+    """
+    out: list[Stretch] = []
+    ends = [0]
+    for low, high in itertools.pairwise(rows.tolist()):
+        own = [(start, end) for start, end in pieces[low:high].tolist()]
+        mirrored = [(-end, -start) for start, end in reversed(own)]
+        back = [(-end, -start) for start, end in _joined_on(mirrored, share)]
+        out += union([*_joined_on(own, share), *back])
+        ends.append(len(out))
+    return np.array(out, np.int64).reshape(-1, 2), np.array(ends, np.int64)
+
+
+def _joined_on(stretches: Iterable[Stretch], share: float) -> list[Stretch]:
+    out: list[Stretch] = []
+    inside = 0  # of the last one, how much is stretches
+    for start, end in stretches:
+        grown = inside + end - start
+        if out and grown >= share * (end - out[-1][0]):
+            out[-1], inside = (out[-1][0], end), grown
+        else:
+            out.append((start, end))
+            inside = end - start
+    return out
 
 
 def id_halves(ids: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
@@ -181,6 +217,11 @@ def fetch_order(fetched_at: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """int64[n]: times in their order, equal ones as equals, unknown ones last."""
     times = np.array([time or "~" for time in fetched_at.to_pylist()], dtype=np.str_)
     return np.unique(times, return_inverse=True)[1].astype(np.int64)
+
+
+def _measure(settings: RepeatedSpanSettings) -> tuple[bool, int, int]:
+    """Whether units are bytes, and how many of them a gram and a print have."""
+    return settings.in_bytes, settings.gram_units, settings.print_units
 
 
 _COPIES = pa.schema([("doc_id", DOC_ID), ("kept", pa.bool_()), ("kept_doc_id", DOC_ID)])

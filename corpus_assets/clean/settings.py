@@ -54,10 +54,40 @@ class RepeatedSpanSettings(Settings):
 
     domains: tuple[str, ...] = Field(default=("web",), description="domains to compare")
     min_words: int = Field(default=50, ge=8, le=MAX_NGRAM, description="shortest passage, in words")
+    min_bytes: int | None = Field(
+        default=None,
+        ge=16,
+        le=4096,
+        exclude_if=is_absent,
+        description="shortest passage in bytes of UTF-8, compared as they are; replaces `min_words`",
+    )
+    join_share: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        exclude_if=is_absent,
+        description="passages go with what stands between them where they are at least this share "
+        "of the whole; null: nothing between them goes",
+    )
+
+    @model_validator(mode="after")
+    def _one_measure(self) -> "RepeatedSpanSettings":
+        default = type(self).model_fields["min_words"].default
+        if self.min_bytes is not None and self.min_words != default:
+            raise ValueError("min_words and min_bytes exclude each other: set one")
+        return self
 
     @property
-    def print_words(self) -> int:
-        return self.min_words // 2
+    def in_bytes(self) -> bool:
+        return self.min_bytes is not None
+
+    @property
+    def gram_units(self) -> int:
+        return self.min_words if self.min_bytes is None else self.min_bytes
+
+    @property
+    def print_units(self) -> int:
+        return self.gram_units // 2
 
 
 class CleanTextSettings(Settings):

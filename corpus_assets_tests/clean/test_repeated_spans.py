@@ -1,6 +1,8 @@
-"""Repeated spans: the three passes against a plain count of all word runs."""
+"""Repeated spans: the three passes against a plain count of all runs of words, and of bytes."""
 
+import itertools
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +13,7 @@ from corpus_assets.clean.repeated_spans import (
     count_grams,
     count_prints,
     find_cuts,
+    joined,
     merge_grams,
     merge_prints,
 )
@@ -19,6 +22,7 @@ from corpus_assets.core.schemas import DOC_ID
 
 EIGHT = RepeatedSpanSettings(min_words=8)
 FIFTY = RepeatedSpanSettings()
+SIXTEEN_BYTES = RepeatedSpanSettings(min_bytes=16)
 
 Corpus = dict[bytes, str]
 
@@ -57,24 +61,41 @@ def left_of(corpus: Corpus, settings: RepeatedSpanSettings, parts: int = 1) -> d
 def plain_left(corpus: Corpus, n: int) -> dict[bytes, list[str]]:
     """The reference: words left, for texts of plain words with single spaces."""
     words = {doc_id: text.split() for doc_id, text in corpus.items()}
+    gone = plainly_gone(words, n)
+    return {d: [w for i, w in enumerate(own) if i not in gone[d]] for d, own in words.items()}
+
+
+def plain_bytes_left(corpus: Corpus, n: int) -> dict[bytes, str]:
+    """The reference in bytes: a character goes where all of its bytes do."""
+    gone = plainly_gone({doc_id: list(text.encode()) for doc_id, text in corpus.items()}, n)
+    left = {}
+    for doc_id, text in corpus.items():
+        ends = np.cumsum([0, *(len(c.encode()) for c in text)]).tolist()
+        whole = [set(range(*pair)) <= gone[doc_id] for pair in itertools.pairwise(ends)]
+        left[doc_id] = "".join(c for c, is_gone in zip(text, whole, strict=True) if not is_gone)
+    return left
+
+
+def plainly_gone(units: dict[bytes, list[Any]], n: int) -> dict[bytes, set[int]]:
+    """The places of each document's units that go."""
     runs = {
-        doc_id: [tuple(w[i : i + n]) for i in range(len(w) - n + 1)] for doc_id, w in words.items()
+        doc_id: [tuple(w[i : i + n]) for i in range(len(w) - n + 1)] for doc_id, w in units.items()
     }
     places = Counter(run for own in runs.values() for run in own)
     held = {d: sum(places[run] > 1 for run in set(own)) for d, own in runs.items()}
     keeper = {run: min((held[d], d) for d, own in runs.items() if run in own)[1] for run in places}
-    left = {}
+    found = {}
     for doc_id, own in runs.items():
         gone: set[int] = set()
-        first: dict[tuple[str, ...], int] = {}
+        first: dict[tuple[Any, ...], int] = {}
         for i, run in enumerate(own):
             if places[run] < 2:
                 continue
             if keeper[run] == doc_id and i < first.setdefault(run, i) + n:
                 continue
             gone.update(range(i, i + n))
-        left[doc_id] = [word for i, word in enumerate(words[doc_id]) if i not in gone]
-    return left
+        found[doc_id] = gone
+    return found
 
 
 def doc(number: int) -> bytes:
@@ -101,6 +122,63 @@ def test_random_texts_with_shared_runs_are_cut_as_the_plain_count_cuts_them(
         corpus[doc(int(number))] = " ".join(filter(None, pieces))
     left = left_of(corpus, EIGHT, parts)
     assert {d: text.split() for d, text in left.items()} == plain_left(corpus, 8)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bytes_that_stand_twice_are_cut_wherever_they_begin_as_the_plain_count_cuts_them(
+    seed: int,
+) -> None:
+    random = np.random.default_rng(seed)
+    letters = ["ab", "aé甲", "abcdefghijklmnop .,\n", "😀é甲乙丙丁xyz"][seed % 4]
+
+    def salt(n: int) -> str:
+        return "".join(letters[k] for k in random.integers(0, len(letters), n))
+
+    pool = [salt(int(n)) for n in random.integers(4, 60, 5)]
+    corpus = {}
+    for number in random.permutation(9):
+        picked = [pool[k] + salt(random.integers(0, 12)) for k in random.integers(0, 5, 3)]
+        corpus[doc(int(number))] = "".join(picked)
+    expected = plain_bytes_left(corpus, 16)
+    assert left_of(corpus, SIXTEEN_BYTES) == expected
+    assert left_of(corpus, SIXTEEN_BYTES, parts=3) == expected
+    assert sum(map(len, expected.values())) < sum(map(len, corpus.values()))
+
+
+def test_500_bytes_are_a_passage_and_499_are_none() -> None:
+    random = np.random.default_rng(3)
+    passage = "".join(chr(0x61 + int(k)) for k in random.integers(0, 26, 500))
+    settings = RepeatedSpanSettings(min_bytes=500)
+    for length, stays in ((500, "(|)"), (499, "(" + passage[:499] + "|)")):
+        same = passage[:length]
+        corpus = {doc(1): same, doc(2): f"({same}|)"}
+        left = left_of(corpus, settings)
+        assert left == {doc(1): same, doc(2): stays}
+
+
+def test_bytes_are_compared_with_their_case_and_marks() -> None:
+    corpus = {
+        doc(1): "A passage of several words, once.",
+        doc(2): "a passage, of several words once",
+    }
+    assert left_of(corpus, SIXTEEN_BYTES)[doc(2)] == "a passage, once"
+
+
+def test_what_stands_between_passages_goes_where_they_are_nearly_all() -> None:
+    """Places read off Dolma 3's rule: joined from the left, from the right, or not at all."""
+    pieces = np.array([(0, 90), (95, 190), (300, 310), (311, 400), (600, 610)], np.int64)
+    rows = np.array([0, 4, 4, 5], np.int64)
+    found, ends = joined(pieces, rows, 0.95)
+    assert found.tolist() == [[0, 190], [300, 400], [600, 610]]
+    assert ends.tolist() == [0, 2, 2, 3]
+    apart = np.array([(0, 10), (12, 40), (41, 80)], np.int64)
+    assert joined(apart, np.array([0, 3]), 0.97)[0].tolist() == [[0, 10], [12, 80]]
+
+
+def test_one_measure_of_passages_is_set() -> None:
+    with pytest.raises(ValueError, match="set one"):
+        RepeatedSpanSettings(min_words=40, min_bytes=500)
+    assert "min_bytes" not in RepeatedSpanSettings().identity()
 
 
 def test_a_passage_of_fifty_words_stays_in_one_document_and_goes_from_the_others() -> None:

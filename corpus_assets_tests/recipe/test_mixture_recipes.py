@@ -195,7 +195,7 @@ def test_topics_times_grades_follow_the_curve_and_the_worst_are_not_drawn(home: 
     with open_session(str(RECIPES / "olmo3-like.yaml"), home, overrides=changes) as session:
         assert build(session, "olmo-1", InProcess()) is not None
         recipe = session.pipeline.recipe
-    assert set(recipe.fallbacks_in_use()) == {"quality", "topic"}
+    assert set(recipe.fallbacks_in_use()) == {"quality", "topic", "lists"}
     found = mix_source(home, "olmo-1", {})
     rows = mix_of(found.groups, found.mixture, found.seq_len).rows
     web = [row for row in rows if row.domain == "web"]

@@ -1,9 +1,10 @@
-"""Runs of words that stand in more than one place, found by hashes in three linear passes.
+"""Runs of units that stand in more than one place, found by hashes in three linear passes.
 
-A gram is `gram_words` words in a row. Every gram has one print: the smallest hash among its runs
-of `print_words` words, the leftmost of equals. Equal grams have equal prints, so a gram can only
-stand twice where its print does, and prints are about one in `(gram_words - print_words) / 2`
-words: that is what makes counting over a whole snapshot affordable.
+Units are words, or with `in_bytes` the bytes of the text. A gram is `gram_units` units in a row.
+Every gram has one print: the smallest hash among its runs of `print_units` units, the leftmost of
+equals. Equal grams have equal prints, so a gram can only stand twice where its print does, and
+prints are about one in `(gram_units - print_units) / 2` units: that is what makes counting over a
+whole snapshot affordable.
 
 Hash arithmetic is uint64 and wraps modulo 2^64 on purpose; positions and counts are int64. A gram
 is known by two independent hashes, 128 bits: by chance no two grams of any corpus share both.
@@ -53,16 +54,16 @@ def _find(value: Any, hashes: Any, bits: Any) -> int:
 
 
 @kernel
-def _prints(words: Any, n_words: int, length: int, out: Any) -> int:
-    """Hashes of all runs of `length` words, by where they begin; returns how many."""
+def _prints(units: Any, n_units: int, length: int, out: Any) -> int:
+    """Hashes of all runs of `length` units, by where they begin; returns how many."""
     weight = power(length)
     window = np.uint64(0)
-    for i in range(n_words):
-        leaving = words[i - length] if i >= length else np.uint64(0)
-        window = roll(window, words[i], leaving, weight)
+    for i in range(n_units):
+        leaving = units[i - length] if i >= length else np.uint64(0)
+        window = roll(window, units[i], leaving, weight)
         if i + 1 >= length:
             out[i + 1 - length] = ngram_hash(window, length)
-    return max(0, n_words - length + 1)
+    return max(0, n_units - length + 1)
 
 
 @kernel
@@ -76,16 +77,18 @@ def _smallest(prints: Any, start: int, stop: int) -> int:
 
 
 @kernel
-def select_prints(data: Any, offsets: Any, tables: Any, gram_words: int, print_words: int) -> Any:
+def select_prints(
+    data: Any, offsets: Any, tables: Any, in_bytes: bool, gram_units: int, print_units: int
+) -> Any:
     """uint64: the prints of all grams of all texts, each place once, in order."""
-    words, starts = word_room(offsets)
-    prints = np.empty(words.size, np.uint64)
-    span = gram_words - print_words + 1  # runs of print_words words in a gram
+    units, starts = _room(offsets, in_bytes)
+    prints = np.empty(units.size, np.uint64)
+    span = gram_units - print_units + 1  # runs of print_units in a gram
     out = np.empty(1024, np.uint64)
     filled = 0
     for text in range(offsets.size - 1):
-        n_words = scan_words(data, offsets[text], offsets[text + 1], tables, words, starts)
-        n_prints = _prints(words, n_words, print_words, prints)
+        n_units = _scan(data, offsets[text], offsets[text + 1], tables, in_bytes, units, starts)
+        n_prints = _prints(units, n_units, print_units, prints)
         best, last = 0, -1
         for i in range(n_prints):
             if best <= i - span:
@@ -103,31 +106,38 @@ def select_prints(data: Any, offsets: Any, tables: Any, gram_words: int, print_w
 
 @kernel
 def candidate_grams(
-    data: Any, offsets: Any, tables: Any, gram_words: int, print_words: int, known: Any, bits: Any
+    data: Any,
+    offsets: Any,
+    tables: Any,
+    in_bytes: bool,
+    gram_units: int,
+    print_units: int,
+    known: Any,
+    bits: Any,
 ) -> tuple[Any, Any]:
     """Grams whose print is in sorted `known` (with its bitmap): uint64[k, 2] and int64[k] texts."""
-    words, starts = word_room(offsets)
-    prints = np.empty(words.size, np.uint64)
-    span = gram_words - print_words + 1
+    units, starts = _room(offsets, in_bytes)
+    prints = np.empty(units.size, np.uint64)
+    span = gram_units - print_units + 1
     grams = np.empty((1024, 2), np.uint64)
     texts = np.empty(1024, np.int64)
     filled = 0
-    weight, other_weight = power(gram_words), _other_power(gram_words)
+    weight, other_weight = power(gram_units), _other_power(gram_units)
     for text in range(offsets.size - 1):
-        n_words = scan_words(data, offsets[text], offsets[text + 1], tables, words, starts)
-        n_prints = _prints(words, n_words, print_words, prints)
+        n_units = _scan(data, offsets[text], offsets[text + 1], tables, in_bytes, units, starts)
+        n_prints = _prints(units, n_units, print_units, prints)
         best, last, is_known = 0, -1, False
         gram, other = np.uint64(0), np.uint64(0)
-        for i in range(n_words):
-            gram, other = _move(words, i, gram_words, gram, other, weight, other_weight)
-            end = i + 1 - print_words  # the print that ends with this word
+        for i in range(n_units):
+            gram, other = _move(units, i, gram_units, gram, other, weight, other_weight)
+            end = i + 1 - print_units  # the print that ends with this unit
             if end < 0 or end >= n_prints:
                 continue
             if best <= end - span:
                 best = _smallest(prints, end - span + 1, end + 1)
             elif prints[end] < prints[best]:
                 best = end
-            if i + 1 < gram_words:
+            if i + 1 < gram_units:
                 continue
             if best != last:
                 is_known = _find(prints[best], known, bits) >= 0
@@ -136,7 +146,7 @@ def candidate_grams(
                 if filled == texts.size:
                     grams = np.concatenate((grams, np.empty_like(grams)))
                     texts = np.concatenate((texts, np.empty_like(texts)))
-                grams[filled, 0] = ngram_hash(gram, gram_words)
+                grams[filled, 0] = ngram_hash(gram, gram_units)
                 grams[filled, 1] = murmur64(other)
                 texts[filled] = text
                 filled += 1
@@ -148,7 +158,8 @@ def repeated_stretches(
     data: Any,
     offsets: Any,
     tables: Any,
-    gram_words: int,
+    in_bytes: bool,
+    gram_units: int,
     grams: Any,
     bits: Any,
     keepers: Any,
@@ -159,26 +170,27 @@ def repeated_stretches(
 
     `grams` uint64[g, 2] are sorted, `bits` is the bitmap of their first column; `keepers` and
     `ids` are uint64[., 2], the document that keeps each gram and the document of each text. The
-    keeper keeps a gram where it first stands, and copies that overlap that place.
+    keeper keeps a gram where it first stands, and copies that overlap that place. No stretch of
+    bytes begins or ends inside of a character: it is shortened to whole ones.
     """
-    words, starts = word_room(offsets)
+    units, starts = _room(offsets, in_bytes)
     first_hashes = np.ascontiguousarray(grams[:, 0])
     seen_in = np.full(grams.shape[0], -1, np.int64)  # the text that last kept the gram
     seen_at = np.zeros(grams.shape[0], np.int64)
     stretches = np.empty((256, 2), np.int64)
     rows = np.zeros(offsets.size, np.int64)
     filled = 0
-    weight, other_weight = power(gram_words), _other_power(gram_words)
+    weight, other_weight = power(gram_units), _other_power(gram_units)
     for text in range(offsets.size - 1):
         end = offsets[text + 1]
-        n_words = scan_words(data, offsets[text], end, tables, words, starts)
+        n_units = _scan(data, offsets[text], end, tables, in_bytes, units, starts)
         gram, other = np.uint64(0), np.uint64(0)
-        for i in range(n_words):
-            gram, other = _move(words, i, gram_words, gram, other, weight, other_weight)
-            start = i + 1 - gram_words
+        for i in range(n_units):
+            gram, other = _move(units, i, gram_units, gram, other, weight, other_weight)
+            start = i + 1 - gram_units
             if start < 0:
                 continue
-            found = _find(ngram_hash(gram, gram_words), first_hashes, bits)
+            found = _find(ngram_hash(gram, gram_units), first_hashes, bits)
             check = murmur64(other)
             while found >= 0 and grams[found, 1] != check:
                 found += 1
@@ -190,9 +202,9 @@ def repeated_stretches(
                 if seen_in[found] != text:
                     seen_in[found] = text
                     seen_at[found] = start
-                if start < seen_at[found] + gram_words:
+                if start < seen_at[found] + gram_units:
                     continue
-            stop = starts[i + 1] if i + 1 < n_words else end
+            stop = starts[i + 1] if i + 1 < n_units else end
             if filled > rows[text] and starts[start] <= stretches[filled - 1, 1]:
                 stretches[filled - 1, 1] = stop
                 continue
@@ -201,8 +213,51 @@ def repeated_stretches(
             stretches[filled, 0] = starts[start]
             stretches[filled, 1] = stop
             filled += 1
+        if in_bytes:
+            filled = _whole_characters(data, end, stretches, rows[text], filled)
         rows[text + 1] = filled
     return stretches[:filled], rows
+
+
+@kernel
+def _whole_characters(data: Any, end: Any, stretches: Any, first: int, filled: int) -> int:
+    """Shorten stretches[first:filled] of a text that ends at `end` to whole characters of UTF-8;
+    return where those that are left end."""
+    left = first
+    for k in range(first, filled):
+        begin, stop = stretches[k, 0], stretches[k, 1]
+        while begin < stop and data[begin] & 0xC0 == 0x80:
+            begin += 1
+        while begin < stop < end and data[stop] & 0xC0 == 0x80:
+            stop -= 1
+        if begin < stop:
+            stretches[left, 0], stretches[left, 1] = begin, stop
+            left += 1
+    return left
+
+
+@kernel
+def _room(offsets: Any, in_bytes: bool) -> tuple[Any, Any]:
+    """Buffers that `_scan` can fill for any of the texts."""
+    if not in_bytes:
+        return word_room(offsets)
+    longest = 1
+    for text in range(offsets.size - 1):
+        longest = max(longest, offsets[text + 1] - offsets[text])
+    return np.empty(longest, np.uint64), np.empty(longest, np.int64)
+
+
+@kernel
+def _scan(
+    data: Any, pos: Any, end: Any, tables: Any, in_bytes: bool, units: Any, starts: Any
+) -> int:
+    """Write the hash (uint64) and start (int64) of each unit of data[pos:end]; return how many."""
+    if not in_bytes:
+        return scan_words(data, pos, end, tables, units, starts)
+    for i in range(end - pos):
+        units[i] = murmur64(np.uint64(data[pos + i]) + np.uint64(1))
+        starts[i] = pos + i
+    return int(end - pos)
 
 
 @kernel
@@ -215,13 +270,13 @@ def _other_power(length: int) -> Any:
 
 @kernel
 def _move(
-    words: Any, i: int, length: int, gram: Any, other: Any, weight: Any, other_weight: Any
+    units: Any, i: int, length: int, gram: Any, other: Any, weight: Any, other_weight: Any
 ) -> tuple[Any, Any]:
-    """Both rolling hashes of the last `length` words, moved on to word i."""
+    """Both rolling hashes of the last `length` units, moved on to unit i."""
     leaving, other_leaving = np.uint64(0), np.uint64(0)
     if i >= length:
-        leaving = words[i - length]
+        leaving = units[i - length]
         other_leaving = murmur64(leaving ^ _OTHER_WORD)
-    gram = roll(gram, words[i], leaving, weight)
-    other = other * _OTHER_BASE + murmur64(words[i] ^ _OTHER_WORD) - other_leaving * other_weight
+    gram = roll(gram, units[i], leaving, weight)
+    other = other * _OTHER_BASE + murmur64(units[i] ^ _OTHER_WORD) - other_leaving * other_weight
     return gram, other

@@ -146,7 +146,9 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
         },
         "clean_text": {
             "boilerplate": {"min_documents": 3},
-            "repeated_spans": {"min_words": 12} if seed % 4 == 1 else None,
+            "repeated_spans": {1: {"min_words": 12}, 5: {"min_bytes": 60, "join_share": 0.9}}.get(
+                seed % 8
+            ),
             "sentences": cuts,
             "min_chars": 40,
             "tiers_by_copies": [2, 3] if seed % 5 == 2 else [],
