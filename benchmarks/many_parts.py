@@ -50,7 +50,6 @@ from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import LocalStore, Output, Result, artifact_folder, sealed_json
 from corpus_assets.core.task import Task
 from corpus_assets.graph.pipeline import Pipeline
-from corpus_assets.graph.run import snapshots_of
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets.ingest.snapshots import SnapshotFiles, save_snapshot_files
 from corpus_assets.inspect.plan import CACHED, plan_assets
@@ -58,6 +57,7 @@ from corpus_assets.session import Session, build_lease, open_session
 
 ROOT = Path(__file__).resolve().parent.parent
 SNAPSHOT = "many"
+FINISHED_RECIPE = "finished.yaml"
 LISTED = 1000  # names in the answer to one request
 WORDS = [
     "the",
@@ -119,6 +119,8 @@ def main() -> None:
     )
     parser.add_argument("--parts", type=int, nargs="*", default=[1000])
     parser.add_argument("--finished", type=int, nargs="*", default=[90_000])
+    parser.add_argument("--snapshots", type=int, nargs="+", default=[1])
+    parser.add_argument("--scope", default="per_snapshot", help="clusters.scope of `--finished`")
     parser.add_argument("--delay-ms", type=float, nargs="+", default=[0.0, 20.0])
     parser.add_argument("--template", type=int, default=300, help="parts of the first build")
     parser.add_argument("--workers", type=int, default=1)
@@ -148,26 +150,30 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
         print(f"{found['requests'] / parts:17.1f}{found['objects'] / parts:16.1f}", flush=True)
         some = {k: n / parts for k, n in found["kinds"].items() if n >= parts}
         print("  objects a part:", ", ".join(f"{k} {n:.1f}" for k, n in some.items()), flush=True)
-    print(
-        f"\n{'finished':>10}{'ms a request':>14}{'peak MiB':>10}{'plan s':>9}{'CPU s':>8}", end=""
-    )
-    print(f"{'requests':>10}")
-    for parts in options.finished:
-        run_step(options, "finish", folder, parts)
+    print(f"\n{'snapshots':>10}{'of parts':>10}{'ms a request':>14}{'peak MiB':>10}", end="")
+    print(f"{'plan s':>9}{'CPU s':>8}{'requests':>10}")
+    for parts, snapshots in itertools.product(options.finished, options.snapshots):
+        write_finished_recipe(folder, snapshots, options.scope)
+        run_step(options, "finish", folder, parts, snapshots)
         for delay in options.delay_ms:
-            found = run_step(options, "plan", folder, parts, delay)
+            found = run_step(options, "plan", folder, parts, snapshots, delay)
+            print(f"{snapshots:10,}{parts:10,}{delay:14g}{found['peak_mib']:10,.0f}", end="")
             print(
-                f"{parts:10,}{delay:14g}{found['peak_mib']:10,.0f}{found['wall_s']:9,.1f}", end=""
+                f"{found['wall_s']:9,.1f}{found['cpu_s']:8.1f}{found['requests']:10,}", flush=True
             )
-            print(f"{found['cpu_s']:8.1f}{found['requests']:10,}", flush=True)
 
 
 def run_step(
-    options: argparse.Namespace, step: str, folder: Path, parts: int = 0, delay: float = 0.0
+    options: argparse.Namespace,
+    step: str,
+    folder: Path,
+    parts: int = 0,
+    snapshots: int = 1,
+    delay: float = 0.0,
 ) -> dict[str, Any]:
     """Run a step in a process of its own, which is the driver that is measured."""
     asked = ["--step", step, "--folder", folder, "--parts", parts, "--delay-ms", delay]
-    asked += ["--workers", options.workers]
+    asked += ["--workers", options.workers, "--snapshots", snapshots]
     command = [sys.executable, __file__, *map(str, asked)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
@@ -197,6 +203,19 @@ def write_parts(folder: Path, parts: int) -> None:
     raw["mixture"]["shares"] = {}
     raw["tokenizer"] = {"train": {"vocab_size": 512}, "audit": {"on_failure": "warn"}}
     (folder / "many.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+
+
+def write_finished_recipe(folder: Path, snapshots: int, scope: str) -> None:
+    """Write the recipe of `--finished`: the same with more snapshots, which calibrate nothing."""
+    raw = yaml.safe_load((folder / "many.yaml").read_text())
+    names = names_of(snapshots)
+    raw["sources"][0]["snapshots"] = {name: f"/nowhere/{name}/*.jsonl" for name in names}
+    raw["clusters"]["scope"] = scope
+    (folder / FINISHED_RECIPE).write_text(yaml.safe_dump(raw, sort_keys=False))
+
+
+def names_of(snapshots: int) -> list[str]:
+    return [SNAPSHOT, *(f"{SNAPSHOT}-{n:03d}" for n in range(1, snapshots))]
 
 
 # Steps, each in its own process.
@@ -231,44 +250,51 @@ def build_parts(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def finish(options: argparse.Namespace) -> dict[str, Any]:
-    """Write the results of a snapshot of many parts."""
-    (parts,) = options.parts
+    """Write the results of snapshots of many parts."""
+    (parts,), (snapshots,) = options.parts, options.snapshots
+    names = names_of(snapshots)
     with (
         opened(options.folder, "template", True) as session,
-        opened(options.folder, f"finished-{parts}", True) as other,
+        opened_finished(options) as other,
     ):
-        files = tuple(
-            SourceFile(f"{n:06d}.jsonl", f"/nowhere/{n:06d}.jsonl", 1, digest_of(n))
-            for n in range(parts)
-        )
         store = other.pipeline.store
-        save_snapshot_files(store, SnapshotFiles(SNAPSHOT, "/nowhere", files), other.home.root)
+        for name in names:
+            files = tuple(
+                SourceFile(
+                    f"{n:06d}.jsonl", f"/nowhere/{name}/{n:06d}.jsonl", 1, digest_of((name, n))
+                )
+                for n in range(parts)
+            )
+            pinned = SnapshotFiles(name, f"/nowhere/{name}", files)
+            save_snapshot_files(store, pinned, other.home.root)
+            record_files(other, name, names.index(name), files)
         for stage in other.pipeline.graph:
-            for snapshot in snapshots_of(other.pipeline, stage, None):
-                finish_stage(session.pipeline, other.pipeline, stage, snapshot)
-        record(other, files)
+            for name in names if stage.is_by_snapshot else [None]:
+                finish_stage(session.pipeline, other.pipeline, stage, name)
+                record(other, stage, name)
     return {}
 
 
-def record(session: Session, files: Sequence[SourceFile]) -> None:
-    """Give every result its row in the catalog, which a plan compares contents with."""
+def record_files(session: Session, name: str, rank: int, files: Sequence[SourceFile]) -> None:
     source = SourceRow("pages", "jsonl", "web", "")
     session.registry.put_source(source)
     rows = [FileRow(n, each.name, each.uri, each.size, each.sha256) for n, each in enumerate(files)]
-    session.registry.put_snapshot(SnapshotRow(SNAPSHOT, source.name, 0), rows)
-    for stage in session.pipeline.graph:
-        for snapshot in snapshots_of(session.pipeline, stage, None):
-            rows = (
-                ArtifactRow(stage.name, each.fingerprint, each.content_hash, snapshot, part)
-                for part, each in enumerate(session.pipeline.results(stage.name, snapshot))
-            )
-            while batch := list(itertools.islice(rows, 5000)):
-                session.registry.record_artifacts(batch)
+    session.registry.put_snapshot(SnapshotRow(name, source.name, rank), rows)
+
+
+def record(session: Session, stage: Stage, name: str | None) -> None:
+    """Give every result its row in the catalog, which a plan compares contents with."""
+    rows = (
+        ArtifactRow(stage.name, each.fingerprint, each.content_hash, name, part)
+        for part, each in enumerate(session.pipeline.results(stage.name, name))
+    )
+    while batch := list(itertools.islice(rows, 5000)):
+        session.registry.record_artifacts(batch)
 
 
 def finish_stage(like: Pipeline, pipeline: Pipeline, stage: Stage, snapshot: str | None) -> None:
     tasks = pipeline.tasks(stage.name, snapshot)
-    known = list(like.results(stage.name, snapshot))
+    known = list(like.results(stage.name, snapshot and SNAPSHOT))
     parts = len(pipeline.tasks("documents", SNAPSHOT))
     finished = pipeline.finished(stage.name, snapshot)
     root = Path(pipeline.store.url)
@@ -276,7 +302,7 @@ def finish_stage(like: Pipeline, pipeline: Pipeline, stage: Stage, snapshot: str
     for number, print_ in enumerate(fingerprints(tasks)):
         fingerprint, sample = print_.tobytes().hex(), known[number % len(known)]
         folder = artifact_folder(stage.name, fingerprint)
-        (root / folder).mkdir(parents=True)
+        (root / folder).mkdir(parents=True, exist_ok=True)
         outputs: dict[str, Output] = {}
         for name, output in sample.outputs.items() if MEMBERS not in stage.writes else ():
             path = f"{folder}/{name}"
@@ -307,8 +333,8 @@ def members_of(task: Task) -> range:
 
 
 def plan_parts(options: argparse.Namespace) -> dict[str, Any]:
-    (parts,), (delay,) = options.parts, options.delay_ms
-    with measured(delay) as found, opened(options.folder, f"finished-{parts}", True) as session:
+    (delay,) = options.delay_ms
+    with measured(delay) as found, opened_finished(options) as session:
         for line in plan_assets(session.pipeline):
             if line.state != CACHED:
                 raise SystemExit(f"{line.asset} is not finished: {line}")
@@ -323,10 +349,25 @@ STEPS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
 }
 
 
-def opened(folder: Path, name: str, is_pinned: bool = False, workers: int = 1) -> Any:
+def opened(
+    folder: Path, name: str, is_pinned: bool = False, workers: int = 1, recipe: str = "many.yaml"
+) -> Any:
     home = Home.resolve(str(folder / name))
     calibrations = str(folder / "lock" / "lock.json") if is_pinned else None
-    return open_session(str(folder / "many.yaml"), home, workers, calibrations=calibrations)
+    return open_session(str(folder / recipe), home, workers, calibrations=calibrations)
+
+
+@contextmanager
+def opened_finished(options: argparse.Namespace) -> Iterator[Session]:
+    """Open the home of `--finished`, the calibrations of its first snapshot pinned for all."""
+    (parts,), (snapshots,) = options.parts, options.snapshots
+    name = f"finished-{snapshots}-{parts}"
+    with opened(options.folder, name, True, recipe=FINISHED_RECIPE) as session:
+        for name, pin in list(session.pipeline.pins.items()):
+            stage, _, snapshot = name.partition("/")
+            if snapshot == SNAPSHOT:
+                session.pipeline.pins |= {f"{stage}/{each}": pin for each in names_of(snapshots)}
+        yield session
 
 
 def digest_of(what: object) -> str:

@@ -6,8 +6,7 @@ or shard get those from the registry.
 """
 
 import re
-from collections.abc import Collection, Iterable
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable
 
 import pyarrow as pa
 
@@ -35,6 +34,18 @@ ALL_MEMBERS = """(
 kept document of an earlier one that had no copy there: that one is added."""
 
 
+class FilesByTable(dict[str, list[LineageRow]]):
+    """The files of each lineage table, looked up when a table is first asked for: a version of
+    10,000 parts has 70,000, and most questions are about few tables."""
+
+    def __init__(self, look_up: Callable[[str], list[LineageRow]]) -> None:
+        self._look_up = look_up
+
+    def __missing__(self, table: str) -> list[LineageRow]:
+        self[table] = self._look_up(table)
+        return self[table]
+
+
 class LineageFiles(DuckTables):
     """Queries over some lineage files. Close it, or use it in a `with` statement."""
 
@@ -44,17 +55,17 @@ class LineageFiles(DuckTables):
     def __init__(
         self,
         store: FileStore,
-        rows: Iterable[LineageRow],
+        look_up: Callable[[str], list[LineageRow]],
         whose: str,
         advice: str,
         limits: QueryLimits | None = None,
     ) -> None:
+        """`look_up` returns the files of a table."""
         self.store = store
         self.whose, self.advice, self.limits = whose, advice, limits
-        self.files: dict[str, list[LineageRow]] = {table: [] for table in LINEAGE_TABLES}
-        for row in rows:
-            self.files.setdefault(row.table_name, []).append(row)
+        self.files = FilesByTable(look_up)
         self._viewed: set[str] = set()
+        self._placed: set[str] = set()
 
     def addresses(self, tables: Collection[str] = LINEAGE_TABLES) -> list[str]:
         """Return the files of some tables, as DuckDB opens them."""
@@ -74,7 +85,7 @@ class LineageFiles(DuckTables):
         part that registered it.
         """
         chosen = list(self.files[table] if files is None else files)
-        conditions = ["data.filename = place.address", f"place.table_name = {quoted(table)}"]
+        conditions = ["data.filename = place.address"]
         if snapshot is not None:
             chosen = [row for row in chosen if row.snapshot == snapshot]
             conditions.append(f"place.snapshot = {quoted(snapshot)}")
@@ -96,7 +107,7 @@ class LineageFiles(DuckTables):
         return (
             f"(SELECT data.* EXCLUDE (filename), {placed} "
             f"FROM read_parquet([{listed}], filename = true{by_name(table)}) AS data "
-            f"JOIN {self._paths} AS place ON {' AND '.join(conditions)})"
+            f"JOIN {self._places(table)} AS place ON {' AND '.join(conditions)})"
         )
 
     def create_views(self, filled: Collection[str] = LINEAGE_TABLES) -> None:
@@ -147,25 +158,26 @@ class LineageFiles(DuckTables):
                 self._create_lines()
         return self.query(sql, most=most)
 
-    @cached_property
-    def _paths(self) -> str:
-        """The table that says of which part or shard each file is; made when a query needs it: a
-        large version has ten thousand files."""
-        placed = [name for name, table in LINEAGE_TABLES.items() if table.placed]
-        rows = [row for table in placed for row in self.files[table]]
-        self.connection.register(
-            "lineage_paths",
-            pa.table(
-                {
-                    "table_name": pa.array([r.table_name for r in rows], pa.string()),
-                    "address": pa.array([self.store.address(r.path) for r in rows], pa.string()),
-                    "snapshot": pa.array([r.snapshot for r in rows], pa.string()),
-                    "part": pa.array([r.part for r in rows], pa.int32()),
-                    "shard": pa.array([r.shard for r in rows], pa.string()),
-                }
-            ),
-        )
-        return "lineage_paths"
+    def _places(self, table: str) -> str:
+        """Return the name of what says of which part or shard each file of a table is."""
+        name = f"places_of_{table}"
+        if table not in self._placed:
+            rows = self.files[table]
+            self.connection.register(
+                name,
+                pa.table(
+                    {
+                        "address": pa.array(
+                            [self.store.address(r.path) for r in rows], pa.string()
+                        ),
+                        "snapshot": pa.array([r.snapshot for r in rows], pa.string()),
+                        "part": pa.array([r.part for r in rows], pa.int32()),
+                        "shard": pa.array([r.shard for r in rows], pa.string()),
+                    }
+                ),
+            )
+            self._placed.add(table)
+        return name
 
 
 def named_tables(sql: str) -> list[str]:

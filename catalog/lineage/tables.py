@@ -4,7 +4,7 @@ Single documents are found by key files (`lookups.py`) and read row by row, with
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -18,7 +18,7 @@ from catalog.formats.token_text import TokenBytes
 from catalog.lineage.duck import DuckTables, Row
 from catalog.lineage.limits import QueryLimits
 from catalog.lineage.rows import Keys, ParquetRows, ids_between
-from catalog.lineage.scans import LineageFiles, by_name, empty_table, quoted
+from catalog.lineage.scans import FilesByTable, LineageFiles, by_name, empty_table, quoted
 
 if TYPE_CHECKING:
     from corpus_loader import Manifest
@@ -66,12 +66,11 @@ class Lineage(LineageFiles):
         self.version = registry.version(version)
         require_present(registry, store, self.version)
         name = self.version.name
-        self._placed: dict[tuple[str, str, int | None], list[LineageRow]] = {}
-        rows = registry.lineage_files(name)
-        for row in rows:
-            self._placed.setdefault((row.table_name, row.snapshot, row.part), []).append(row)
+        self._by_part: dict[str, dict[tuple[str, int | None], list[LineageRow]]] = {}
         advice = f"`catalog verify {name}` lists damaged files"
-        super().__init__(store, rows, f"version {name}", advice, limits)
+        super().__init__(
+            store, partial(registry.lineage_files, name), f"version {name}", advice, limits
+        )
         self.rows = ParquetRows(store, advice)
 
     def close(self) -> None:
@@ -114,9 +113,13 @@ class Lineage(LineageFiles):
     ) -> list[Row]:
         """Return rows of some documents in some parts of a table; only row groups that can have
         them are read. Columns that the registry knows are added, as `scan` does."""
+        if table not in self._by_part:
+            placed = self._by_part.setdefault(table, {})
+            for file in self.files[table]:
+                placed.setdefault((file.snapshot, file.part), []).append(file)
         found: list[Row] = []
         for part in [None, *sorted(set(parts))]:
-            for file in self._placed.get((table, snapshot, part), ()):
+            for file in self._by_part[table].get((snapshot, part), ()):
                 rows = self.rows.where(file.path, "doc_id", doc_ids, columns)
                 if LINEAGE_TABLES[table].placed:
                     place = {"snapshot": file.snapshot, "part": file.part}
@@ -137,7 +140,8 @@ class LiveLineage(DuckTables):
     Close it, or use it in a `with` statement.
 
     `scan` gives a table's rows of all versions with the column `filename`; the table
-    `live_files` (version, table_name, filename, snapshot, shard) tells whose they are.
+    `live_files` (version, table_name, filename, snapshot, shard) tells whose they are, of records
+    and spans.
     """
 
     whose = "the live versions"
@@ -147,11 +151,10 @@ class LiveLineage(DuckTables):
         self.registry = registry
         self.store = store
         self.versions: list[VersionRow] = [v for v in registry.versions() if v.status == "live"]
-        self.files: dict[str, dict[str, list[LineageRow]]] = {}
-        for version in self.versions:
-            tables = self.files.setdefault(version.name, {table: [] for table in LINEAGE_TABLES})
-            for row in registry.lineage_files(version.name):
-                tables.setdefault(row.table_name, []).append(row)
+        self.files = {
+            version.name: FilesByTable(partial(registry.lineage_files, version.name))
+            for version in self.versions
+        }
         self.rows = ParquetRows(store, self.advice)
         self._focus: Mapping[str, Collection[str]] = {}
 
@@ -178,8 +181,8 @@ class LiveLineage(DuckTables):
         rows = [
             (version, row.table_name, self.store.address(row.path), row.snapshot, row.shard)
             for version, tables in self.files.items()
-            for files in tables.values()
-            for row in files
+            for table in ("records", "spans")
+            for row in tables[table]
         ]
         columns = ("version", "table_name", "filename", "snapshot", "shard")
         values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)

@@ -45,7 +45,10 @@ class ReportTables(LineageFiles):
         threads: int | None = None,
     ) -> None:
         advice = "the build's files were changed or removed; build the version again"
-        super().__init__(store, rows, f"version {version}", advice)
+        files: dict[str, list[LineageRow]] = {}
+        for row in rows:
+            files.setdefault(row.table_name, []).append(row)
+        super().__init__(store, lambda table: files.get(table, []), f"version {version}", advice)
         self.records = self.looked_at = sum(row.rows for row in self.files["records"])
         self.every = 1  # one cluster of so many is looked at
         members = sum(row.rows for row in self.files["cluster_members"])

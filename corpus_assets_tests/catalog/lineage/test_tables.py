@@ -40,3 +40,10 @@ def test_a_view_has_the_declared_columns(name: str, corpus: Corpus) -> None:
     assert {column.name for column in declared.shown} <= set(raw)
     assert declared.ids
     assert {kinds[column] for column in declared.ids} == {"VARCHAR"}
+
+
+def test_files_are_looked_up_for_the_tables_that_a_question_names(corpus: Corpus) -> None:
+    with Lineage(corpus.registry, corpus.store, "v1") as lineage:
+        assert not lineage.files
+        assert lineage.ask("SELECT count(*) AS n FROM records")
+        assert set(lineage.files) == {"records"}
