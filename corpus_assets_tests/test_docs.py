@@ -20,6 +20,7 @@ from corpus_assets.recipe.load import parse_recipe
 from corpus_assets.scrub.settings import KINDS as PERSONAL_DATA
 from corpus_assets.scrub.settings import drop_reason
 from corpus_assets.stages import STAGES
+from corpus_assets_tests.distributions import PACKAGES, SOURCES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -29,6 +30,7 @@ PAGES = sorted(
 )
 
 DECISIONS = sorted((DOCS / "adr").glob("*.md"))
+READMES = [folder / "README.md" for folder in (ROOT / "benchmarks", *PACKAGES)]
 
 LINK = re.compile(r"(?<!\!)\[[^\]\n]*\]\(([^)\s]+)\)")
 REFUSAL = re.compile(r"Refusal\(\s*\"([a-z_]+)\"|damage(?:, detail)?\s*=\s*\"([a-z_]+)\"")
@@ -91,7 +93,7 @@ def test_every_command_is_documented(command: str) -> None:
     assert any(pattern.search(page.read_text(encoding="utf-8")) for page in PAGES)
 
 
-@pytest.mark.parametrize("page", [*PAGES, *DECISIONS], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *DECISIONS, *READMES], ids=lambda page: page.name)
 def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     for target in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
         path, _, heading = target.partition("#")
@@ -137,6 +139,18 @@ def test_the_list_of_decisions_has_each_once_under_its_title() -> None:
     assert [int(page.name[:4]) for page in pages] == [
         int(title.split(".")[0]) for title, _ in titles
     ]
+
+
+def test_every_decision_that_is_mentioned_exists() -> None:
+    numbers = {int(page.name[:4]) for page in DECISIONS[:-1]}
+    files = [path for folder in SOURCES.values() for path in folder.rglob("*.py")]
+    mentioned = {
+        (path.name, int(number))
+        for path in [*files, *PAGES, *DECISIONS, *READMES]
+        for found in re.findall(r"\bADRs? ([\d, ]+\d|\d)", path.read_text(encoding="utf-8"))
+        for number in found.split(",")
+    }
+    assert [one for one in sorted(mentioned) if one[1] not in numbers] == []
 
 
 def test_the_graph_on_the_page_is_the_graph_in_dagster() -> None:
