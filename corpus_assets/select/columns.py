@@ -5,7 +5,7 @@ such *cell* and spread over the rows: no Python runs per document. A rule over a
 takes a few milliseconds.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -189,7 +189,7 @@ class Columns:
     def _passes(self, rule: Rule | Condition, cutoffs: ResolvedCutoffs) -> Mask:
         if rule.allowed is not None:
             codes, known = self.labels(rule.signal)
-            return np.array([label in rule.allowed for label in known], np.bool_)[codes]
+            return np.array([_is_named(label, rule.allowed) for label in known], np.bool_)[codes]
         values = self.numbers(rule.signal)
         if rule.cutoff is not None:
             by_group, is_upper = rule_cutoff(rule.cutoff, cutoffs)
@@ -349,6 +349,13 @@ def first_failures(failed: Mask) -> npt.NDArray[np.int16]:
     for k in range(failed.shape[0] - 1, -1, -1):
         first[failed[k]] = k
     return first
+
+
+def _is_named(label: str | None, names: Collection[str]) -> bool:
+    """Whether a label is one of `names`, or begins with one that ends with an asterisk."""
+    if label is None or label in names:
+        return label in names
+    return any(name.endswith("*") and label.startswith(name[:-1]) for name in names)
 
 
 def _or(value: float | None, other: float) -> float:

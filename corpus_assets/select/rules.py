@@ -64,7 +64,7 @@ class Condition(Bounds):
 
     signal: str = Field(default="", description="the column to test, unless `tier` is given")
     allowed: tuple[str, ...] | None = Field(
-        default=None, alias="in", description="labels that meet it"
+        default=None, alias="in", description="labels that meet it; `51*`: all that begin with 51"
     )
     cutoff: str | None = Field(default=None, description="name of a cutoff")
     exclusive: bool = Field(default=False, description="values equal to a bound do not meet it")
@@ -102,7 +102,7 @@ class Rule(Bounds):
     name: Name = Field(description="the drop reason")
     signal: str
     allowed: tuple[str, ...] | None = Field(
-        default=None, alias="in", description="labels that pass"
+        default=None, alias="in", description="labels that pass; `51*`: all that begin with 51"
     )
     cutoff: str | None = Field(default=None, description="name of a cutoff; values beyond it fail")
     domains: Domains = Field(default=None, description="apply only in these domains; default all")

@@ -281,13 +281,3 @@ def test_a_share_of_finished_lines_equal_to_its_threshold_passes_fineweb2() -> N
     documents = pa.table({"doc_id": ids, "domain": ["web"] * len(rows)})
     found = select(documents, signals, SelectionSettings(rules=(rule,)), {})
     assert found["kept"].to_pylist() == [True, True, False, True]
-
-
-def test_every_recipe_file_is_loaded_by_some_test() -> None:
-    elsewhere = {"demo", "commoncrawl"}
-    learned = {"fineweb-edu", "dclm", "ccnet", "nemotron-cc", "llama3-like"}
-    mathematics = {"open-web-math-like", "finemath-like"}
-    mixed = {"darkforest", "the-pile", "common-pile-like", "olmo3-like"}
-    assert {path.stem for path in RECIPES.glob("*.yaml")} <= {
-        *(*NAMES, *elsewhere, *learned, *mathematics, *mixed)
-    }
