@@ -1,20 +1,22 @@
 """What a version gives a small model: documents chosen by hash, laid into samples, in an order.
 
-1. Documents lie on a circle by a keyed hash of their ids. Each seed begins at a place of its own,
-   the places evenly spaced, and takes documents from there until there are enough tokens. So every
-   group shrinks alike, and a run over them repeats each group as a long run over the whole version
-   would; arms that were made from one pool are given the same part of it by the same seed; and
-   seeds have no document in common where the version is large enough, so that their spread holds
-   the chance of which documents were drawn.
+1. Documents lie on a circle by a keyed hash of their ids, copies of a text together. Each seed begins
+   at a place of its own, the places evenly spaced, and takes documents from there until there are
+   enough tokens. So every group shrinks alike, and a run over them repeats each group, and each text
+   that the version has many times, as a long run over the whole version would; arms that were made
+   from one pool are given the same part of it by the same seed; and seeds have no document in common
+   where the version is large enough, so that their spread holds the chance of which documents were
+   drawn.
 2. Documents of a group lie end to end in samples, as packing `concat` lays them.
 3. The order is that of the loader (`corpus_loader.Order`): the groups' shares of all phases of the
    version, its epochs, a seed. So `Order.positions_of` says when a run saw a document.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +29,9 @@ from corpus_loader.manifest import Manifest, Phase
 
 SAMPLE = Sample(b"corpus-assets/evidence/sample")
 BLOCK_SAMPLES = 256
+SHINGLE = 5  # tokens
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, of no pattern: Fibonacci hashing
+_KEYS = (np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344))
 
 Tokens = npt.NDArray[np.int32]
 
@@ -38,6 +43,12 @@ class Document:
     doc_id: bytes
     group: str
     tokens: Tokens
+    drawn_with: bytes = b""  # the least id of its copies in the version; empty: it has none
+
+    @property
+    def place(self) -> int:
+        """Where on the circle it lies."""
+        return SAMPLE.place(self.drawn_with or self.doc_id)
 
 
 @dataclass(frozen=True)
@@ -112,9 +123,9 @@ def choose(
     """Take documents from a place on the circle on: the first that have so many tokens, or those at
     most `reach` away."""
     chosen, total = [], 0
-    for document in sorted(documents, key=lambda one: (_ahead(one.doc_id, start), one.doc_id)):
+    for document in sorted(documents, key=lambda one: (_ahead(one, start), one.doc_id)):
         if (tokens is not None and total >= tokens) or (
-            reach is not None and _ahead(document.doc_id, start) > reach
+            reach is not None and _ahead(document, start) > reach
         ):
             break
         chosen.append(document)
@@ -128,7 +139,7 @@ def choose(
 
 def reach_of(documents: Sequence[Document], start: int) -> int:
     """Return how far the last of these documents is from a place: the `reach` that chooses them."""
-    return max(_ahead(document.doc_id, start) for document in documents)
+    return max(_ahead(document, start) for document in documents)
 
 
 def apportion(total: int, weights: Mapping[str, float]) -> dict[str, int]:
@@ -163,13 +174,54 @@ def version_documents(
 ) -> list[Document]:
     """Read the documents of a version from its shards.
 
-    Only those are read whole that can be among the first `tokens` from one of the places on. `own`
-    is the version's tokenizer; where the plan has another, `encoder`, tokens are decoded and encoded
-    again.
+    Given `tokens`, only those that can be among the first so many from one of the places on; tokens
+    of the others are read once and not held. `own` is the version's tokenizer; where the plan has
+    another, `encoder`, tokens are decoded and encoded again.
     """
+    listed = list(_list_documents(loader))
+    first_of: dict[int, bytes] = {}
+    keys = [copies_key(one.tokens(loader)) for one in listed]
+    for key, one in zip(keys, listed, strict=True):
+        first_of[key] = min(one.doc_id, first_of.get(key, one.doc_id))
+    drawn_with = {one.doc_id: first_of[key] for key, one in zip(keys, listed, strict=True)}
+    listed.sort(key=lambda one: (SAMPLE.place(drawn_with[one.doc_id]), one.doc_id))
+    if tokens is not None and encoder.sha256 == own.sha256:
+        sizes = np.array([one.size for one in listed], np.int64)
+        places = SAMPLE.places(drawn_with[one.doc_id] for one in listed)
+        wanted = np.zeros(len(listed), np.bool_)
+        for start in starts:
+            order = np.roll(np.arange(len(listed)), -int(np.searchsorted(places, np.uint64(start))))
+            wanted[order[: int(np.searchsorted(np.cumsum(sizes[order]), tokens)) + 1]] = True
+        listed = [one for one, is_wanted in zip(listed, wanted.tolist(), strict=True) if is_wanted]
+    documents = [
+        Document(one.doc_id, one.group, one.tokens(loader), drawn_with[one.doc_id])
+        for one in listed
+    ]
+    return documents if encoder.sha256 == own.sha256 else _recoded(documents, encoder, own)
+
+
+class _Listed(NamedTuple):
+    """Where the tokens of a document are: sample, offset and length of its pieces, in order."""
+
+    doc_id: bytes
+    group: str
+    shard: int
+    pieces: Sequence[tuple[int, int, int]]
+
+    @property
+    def size(self) -> int:
+        return sum(length for *_, length in self.pieces)
+
+    def tokens(self, loader: Loader) -> Tokens:
+        samples = loader.shard(self.shard).samples
+        flat = [samples[s, offset : offset + length] for s, offset, length in self.pieces]
+        return np.concatenate(flat).astype(np.int32)
+
+
+def _list_documents(loader: Loader) -> Iterator[_Listed]:
+    """The documents of the groups that the version's run draws from."""
     drawn = run_shares(loader.manifest)
     groups = [group.id for group in loader.groups for _ in group.shards]
-    found: list[tuple[bytes, str, int, list[tuple[int, int, int]]]] = []
     for number, group in enumerate(groups):
         if drawn.get(group, 0) <= 0:
             continue
@@ -181,31 +233,29 @@ def version_documents(
         )
         for doc_id, within, sample, offset, length in zip(*columns, strict=True):
             spans.setdefault(doc_id, []).append((within, sample, offset, length))
-        found += [
-            (doc_id, group, number, [span[1:] for span in sorted(pieces)])
-            for doc_id, pieces in spans.items()
-        ]
-    found.sort(key=lambda one: (SAMPLE.place(one[0]), one[0]))
-    if tokens is not None and encoder.sha256 == own.sha256:
-        sizes = np.array([sum(length for *_, length in pieces) for *_, pieces in found], np.int64)
-        places = SAMPLE.places(doc_id for doc_id, *_ in found)
-        wanted = np.zeros(len(found), np.bool_)
-        for start in starts:
-            order = np.roll(np.arange(len(found)), -int(np.searchsorted(places, np.uint64(start))))
-            wanted[order[: int(np.searchsorted(np.cumsum(sizes[order]), tokens)) + 1]] = True
-        found = [one for one, is_wanted in zip(found, wanted.tolist(), strict=True) if is_wanted]
-    documents = []
-    for doc_id, group, number, pieces in found:
-        samples = loader.shard(number).samples
-        flat = [samples[s, offset : offset + length] for s, offset, length in pieces]
-        documents.append(Document(doc_id, group, np.concatenate(flat).astype(np.int32)))
-    return documents if encoder.sha256 == own.sha256 else _recoded(documents, encoder, own)
+        for doc_id, pieces in spans.items():
+            yield _Listed(doc_id, group, number, [span[1:] for span in sorted(pieces)])
 
 
 def _recoded(documents: Sequence[Document], encoder: Encoder, own: Encoder) -> list[Document]:
     texts = [own.decode_bytes(one.tokens).decode("utf-8", "replace") for one in documents]
     batch = encoder.encode_batch(texts)
-    return [Document(one.doc_id, one.group, batch[i]) for i, one in enumerate(documents)]
+    return [replace(one, tokens=batch[i]) for i, one in enumerate(documents)]
+
+
+def copies_key(tokens: Tokens) -> int:
+    """Return a number that equal texts have in common, and near copies with the chance J*J, J being
+    the Jaccard similarity of their 5-grams of tokens: two minima of hashes over these. `tokens` end
+    with the end of the document."""
+    ids = tokens[:-1].astype(np.uint64)
+    grams = np.zeros(max(len(ids) - SHINGLE + 1, 1), np.uint64)
+    for part in (ids[k : k + len(grams)] for k in range(min(SHINGLE, len(ids)))):
+        grams = grams * _FACTOR + part
+    minima = []
+    for key in _KEYS:
+        mixed = (grams ^ key) * _FACTOR
+        minima.append(int(((mixed ^ (mixed >> np.uint64(29))) * _FACTOR).min()))
+    return minima[0] << 64 | minima[1]
 
 
 def tokens_digest(tokens: Tokens) -> str:
@@ -213,5 +263,5 @@ def tokens_digest(tokens: Tokens) -> str:
     return hashlib.sha256(np.ascontiguousarray(tokens, "<i4").tobytes()).hexdigest()
 
 
-def _ahead(doc_id: bytes, start: int) -> int:
-    return (SAMPLE.place(doc_id) - start) % CIRCLE
+def _ahead(document: Document, start: int) -> int:
+    return (document.place - start) % CIRCLE

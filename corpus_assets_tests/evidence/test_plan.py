@@ -1,6 +1,7 @@
 """Plans and arms: what is hashed before the first run, and how documents become samples."""
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from corpus_assets.evidence.arms import (
     Document,
     apportion,
     choose,
+    copies_key,
     make_arm,
     reach_of,
     start_of,
@@ -76,6 +78,29 @@ def test_documents_are_chosen_by_their_ids_alone_and_a_filtered_pool_keeps_its_p
         assert {d.doc_id for d in kept} == {d.doc_id for d in chosen if d.doc_id[0] % 2}
     with pytest.raises(EvidenceError, match="plan fewer"):
         choose(pool, 0, 2001, None)
+
+
+def test_copies_of_a_text_are_drawn_together() -> None:
+    rng = np.random.default_rng(4)
+    texts = [rng.integers(0, 500, 200).astype(np.int32) for _ in range(120)]
+    near = [np.where(rng.random(200) < 0.01, 7, text).astype(np.int32) for text in texts]
+    pool = []
+    for number, pair in enumerate(zip(texts, near, strict=True)):
+        for copy in range(10):  # every text has five copies and five near ones
+            pool.append(Document(rng.bytes(16), str(number), pair[copy % 2]))
+    least: dict[int, bytes] = {}
+    for one in pool:
+        key = copies_key(one.tokens)
+        least[key] = min(one.doc_id, least.get(key, one.doc_id))
+    together = [replace(one, drawn_with=least[copies_key(one.tokens)]) for one in pool]
+
+    seeds, size = (1, 2, 3, 4, 5, 6, 7, 8), sum(len(text) for text in texts)
+    for documents, low, high in ((pool, 1.0, 2.5), (together, 7.5, 10.0)):
+        copies = []
+        for seed in seeds:
+            chosen = choose(documents, start_of(seed, seeds), size, None)
+            copies.append(len(chosen) / len({one.group for one in chosen}))
+        assert low < sum(copies) / len(copies) <= high
 
 
 def test_seeds_have_documents_of_their_own_as_long_as_there_are_enough() -> None:
