@@ -10,6 +10,7 @@ from catalog.ask.documents import cluster
 from catalog.db import ShardRow
 from catalog.errors import CatalogError, LineageBroken
 from catalog.figures import counted
+from catalog.formats.token_order import TokenOrder, text_places, token_order
 from catalog.formats.token_text import TokenBytes, char_range, context, extracted_range
 from catalog.lineage import SPAN, Lineage, records_of, spans_of
 from corpus_loader.index import numpy_type
@@ -60,7 +61,8 @@ class ShortCluster:
 @dataclass(frozen=True)
 class Traced:
     """A token with its document, and its place in the text: `start` and `end` of characters, with
-    what stands around it; None where the tokens do not spell the text."""
+    what stands around it; None where the tokens do not spell the text. `token_order`: of a document
+    for fill-in-the-middle, whose markers have no characters."""
 
     version: str
     state: str
@@ -74,6 +76,7 @@ class Traced:
     doc_id: str
     doc_token: int
     doc_tokens: int
+    token_order: TokenOrder | None
     record: Mapping[str, Any]
     final_text: Mapping[str, Any] | None
     extracted_text: Mapping[str, Any] | None
@@ -85,8 +88,8 @@ def trace_token(lineage: Lineage, shard_name: str, sample: int, token: int) -> T
     """Trace the token at place `token` of sample `sample`.
 
     1. The span that covers it names the document, and its place in the document's tokens.
-    2. The document's tokens, all in this shard, give bytes; their lengths add up to a byte
-       range, and that is a range of whole characters of the final text.
+    2. The document's tokens, all in this shard, give bytes, in the order of the text;
+       their lengths add up to a byte range, and that is a range of whole characters of the final text.
     3. The edits recorded with the final text lead back to the extracted text.
     Costs one read of the document's tokens and look-ups by id; no scan of the shard.
     """
@@ -139,6 +142,7 @@ def trace_token(lineage: Lineage, shard_name: str, sample: int, token: int) -> T
         doc_id=doc_id.hex(),
         doc_token=position,
         doc_tokens=len(tokens),
+        token_order=token_order(tokens, names.markers),
         record=origin,
         final_text=final,
         extracted_text=extracted,
@@ -251,9 +255,11 @@ def _text_place(
             f"run `catalog verify {lineage.version.name}`"
         )
     text = final[0]["text"]
-    spoken = (
-        tokens[:-1] if len(tokens) and tokens[-1] == lineage.manifest.tokenizer.eod_id else tokens
-    )
+    eod_id = lineage.manifest.tokenizer.eod_id
+    places = text_places(tokens, names.markers, eod_id)
+    spoken = tokens[places]
+    if len(spoken) and spoken[-1] == eod_id:
+        spoken = spoken[:-1]
     lengths, data = names.lengths_and_text(spoken.tolist())
     if data != text.encode("utf-8"):
         note = (
@@ -261,8 +267,9 @@ def _text_place(
             "rewrites text), so no character range can be given"
         )
         return None, None, note
-    first = sum(lengths[:position])
-    start, end = char_range(data, first, first + sum(lengths[position : position + 1]))
+    rank = int(np.flatnonzero(places == position)[0])
+    first = sum(lengths[:rank])
+    start, end = char_range(data, first, first + sum(lengths[rank : rank + 1]))
     edits = [(edit["start"], edit["end"], edit["new_length"]) for edit in final[0]["edits"] or ()]
     old_start, old_end = extracted_range(edits, start, end)
     part = [] if final[0]["part"] is None else [final[0]["part"]]

@@ -15,6 +15,7 @@ __all__ = [
     "store",
     "tables",
     "temporary_files",
+    "token_order",
     "token_text",
     "urls",
 ]

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from catalog.formats.token_order import find_markers
+
 
 def extracted_range(edits: Sequence[tuple[int, int, int]], start: int, end: int) -> tuple[int, int]:
     """Return where characters [start, end) of the final text stand in the extracted text.
@@ -46,10 +48,9 @@ class TokenBytes:
 
         self._tokenizer = Tokenizer.from_str(tokenizer_json)
         self._letters = byte_alphabet()
-        self._added = {
-            number: token.content
-            for number, token in self._tokenizer.get_added_tokens_decoder().items()
-        }
+        added = self._tokenizer.get_added_tokens_decoder()
+        self._added = {number: token.content for number, token in added.items()}
+        self.markers = find_markers(added)
 
     def of(self, token: int) -> bytes:
         """Return bytes of one token; an added token (end of document, say) is its own text."""
@@ -61,8 +62,10 @@ class TokenBytes:
         return bytes(self._letters[letter] for letter in written)
 
     def lengths_and_text(self, tokens: Sequence[int]) -> tuple[list[int], bytes]:
-        """Return byte length of each token, and all their bytes together."""
-        pieces = [self.of(token) for token in tokens]
+        """Return byte length of each token, and all their bytes together; markers of
+        fill-in-the-middle have none."""
+        unwritten = self.markers or ()
+        pieces = [b"" if token in unwritten else self.of(token) for token in tokens]
         return [len(piece) for piece in pieces], b"".join(pieces)
 
 

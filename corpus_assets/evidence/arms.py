@@ -238,7 +238,8 @@ def _list_documents(loader: Loader) -> Iterator[_Listed]:
 
 
 def _recoded(documents: Sequence[Document], encoder: Encoder, own: Encoder) -> list[Document]:
-    texts = [own.decode_bytes(one.tokens).decode("utf-8", "replace") for one in documents]
+    ordered = [own.in_text_order(one.tokens) for one in documents]
+    texts = [own.decode_bytes(tokens).decode("utf-8", "replace") for tokens in ordered]
     batch = encoder.encode_batch(texts)
     return [replace(one, tokens=batch[i]) for i, one in enumerate(documents)]
 

@@ -216,7 +216,8 @@ def arm_texts(seeds: Iterable[Arm], encoder: Encoder) -> pa.Table:
     """Return `doc_id` and `text` of the documents that the seeds of an arm have, spelled from their
     tokens."""
     documents = {(one.doc_id, one.group): one for arm in seeds for one in arm.documents}.values()
-    texts = [encoder.decode_bytes(one.tokens).decode("utf-8", "replace") for one in documents]
+    ordered = [encoder.in_text_order(one.tokens) for one in documents]
+    texts = [encoder.decode_bytes(tokens).decode("utf-8", "replace") for tokens in ordered]
     return pa.table(
         {
             "doc_id": pa.array([one.doc_id for one in documents], pa.binary(16)),

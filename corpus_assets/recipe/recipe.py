@@ -4,12 +4,13 @@ Each stage declares its own settings; the recipe only puts them together. `recip
 from its file.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from catalog.figures import counted
+from catalog.formats.token_order import MARKER_NAMES
 from corpus_assets.clean import CleanTextSettings
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Name, Settings, digest, is_absent
@@ -24,7 +25,13 @@ from corpus_assets.recipe.operations import (
     TakedownSettings,
 )
 from corpus_assets.select import SINGLE_TIER, Bounds, GroupBy, SelectionSettings, group_values
-from corpus_assets.shards import NARROW_IDS, MixedGroup, MixtureSettings, PackSettings
+from corpus_assets.shards import (
+    NARROW_IDS,
+    FillInTheMiddle,
+    MixedGroup,
+    MixtureSettings,
+    PackSettings,
+)
 from corpus_assets.signals import (
     ClassifierEntry,
     EmbeddingScore,
@@ -74,6 +81,12 @@ class ShardSettings(PackSettings):
         exclude_if=is_absent,
         description="signals that divide groups, each with a list of labels, value -> labels, or "
         "for numbers bin -> smallest value in it; the rest is `other`",
+    )
+
+    fill_in_the_middle: FillInTheMiddle | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="rearrange a share of documents for filling in the middle; null: none",
     )
 
     @property
@@ -191,6 +204,7 @@ class Recipe(Settings):
                 f"shards.dtype: a vocabulary of up to {trained.max_ids} ids does not fit uint16; use "
                 "int32 or auto"
             )
+        self._check_fill_in_the_middle(domains)
         self.mixture.check_held_back(bool(self.training_benchmarks))
         self.mixture.check(self._axes())
         scoring = [need for family in self.scoring_families() for need in family.needs()]
@@ -208,6 +222,24 @@ class Recipe(Settings):
                 if end is not None and not 0 <= end <= 1:
                     raise ValueError(f"{asset}: {end:g} is not a share; write one from 0 to 1")
         return value
+
+    def _check_fill_in_the_middle(self, domains: Set[str]) -> None:
+        asked = self.shards.fill_in_the_middle
+        if asked is None:
+            return
+        unknown = sorted(set(asked.domains or ()) - domains)
+        if unknown:
+            raise ValueError(
+                f"shards.fill_in_the_middle.domains: no source has domain {unknown[0]!r}; known: "
+                f"{', '.join(sorted(domains))}"
+            )
+        trained = self.tokenizer.train
+        missing = [name for name in MARKER_NAMES if trained and name not in trained.special_tokens]
+        if missing:
+            raise ValueError(
+                f"shards.fill_in_the_middle: tokenizer.train.special_tokens lacks "
+                f"{', '.join(missing)}; add them"
+            )
 
     def _check_labels(self) -> None:
         """Refuse labels that no source gives, and an import that is not named by its digest."""

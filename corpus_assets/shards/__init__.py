@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from corpus_assets.shards.mixture_settings import MixedGroup, MixtureSettings
     from corpus_assets.shards.mixture_table import Mix, MixRow, gathered_rows, mix_of, mixture_rows
     from corpus_assets.shards.route import group_names
-    from corpus_assets.shards.settings import END_OF_DOCUMENT, NARROW_IDS, PAD, PackSettings
+    from corpus_assets.shards.settings import (
+        END_OF_DOCUMENT,
+        NARROW_IDS,
+        PAD,
+        FillInTheMiddle,
+        PackSettings,
+    )
     from corpus_assets.shards.stage import SHARD_COUNTS, SHARDS, TOKEN_SLICES, TOKENS
     from corpus_assets.shards.tokenizer_file import unicode_of_bytes
     from corpus_assets.shards.tokens import Encoder, TokenizerInfo, encoder_of, one_thread
@@ -39,6 +45,7 @@ __all__ = [
     "TOKEN_SLICES",
     "CheckedExport",
     "Encoder",
+    "FillInTheMiddle",
     "Mix",
     "MixRow",
     "MixedGroup",

@@ -3,7 +3,7 @@
 from typing import Protocol, TypeAlias
 
 from corpus_assets.core.planner import AnyRecipe, Planner
-from corpus_assets.shards.settings import PackSettings
+from corpus_assets.shards.settings import FillInTheMiddle, PackSettings
 
 
 class Shards(Protocol):
@@ -13,6 +13,8 @@ class Shards(Protocol):
     def tokens_per_shard(self) -> int: ...
     @property
     def dtype(self) -> str: ...
+    @property
+    def fill_in_the_middle(self) -> FillInTheMiddle | None: ...
 
 
 class Tokenizer(Protocol):

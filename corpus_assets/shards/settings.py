@@ -1,6 +1,6 @@
 """What a recipe says of shards: how samples are packed, the tokens that shards are built on."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -22,3 +22,14 @@ class PackSettings(Settings):
     packing: Packing = "best_fit"
     """`best_fit` cuts only documents that are longer than a sample and pads the rest; `concat`
     lays documents end to end and cuts at every sample's end."""
+
+
+class FillInTheMiddle(Settings):
+    """Documents cut into prefix, middle and suffix, so that a model learns to fill in the middle."""
+
+    rate: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Share of documents to rearrange."""
+    spm: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Share of these in the order suffix, prefix, middle; the others are prefix, suffix, middle."""
+    domains: tuple[str, ...] | None = Field(default=None, min_length=1)
+    """Domains with such documents; null: all."""

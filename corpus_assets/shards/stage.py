@@ -21,10 +21,13 @@ from corpus_assets.core.stage import Calibration, Scope, Stage, part_stage
 from corpus_assets.core.store import read_output
 from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.shards import route
+from corpus_assets.shards.fill_in_the_middle import encode_cut
 from corpus_assets.shards.format import build_shard, token_dtype
 from corpus_assets.shards.planner import ShardsPlanner
-from corpus_assets.shards.settings import PackSettings
+from corpus_assets.shards.settings import FillInTheMiddle, PackSettings
 from corpus_assets.shards.tokens import Encoder, TokenBatch, encoder_of
+
+FILL_IN_THE_MIDDLE = "fill_in_the_middle"
 
 GROUP_TOKENS = 1 << 27
 """Tokens in the slices that are brought together, by the number of shards: half a gigabyte."""
@@ -42,7 +45,12 @@ def plan_shard_counts(pipeline: ShardsPlanner, snapshot: str) -> list[Task]:
 def _token_settings(pipeline: ShardsPlanner, snapshot: str) -> dict[str, Any]:
     recipe = pipeline.recipe
     settings = {"seed": recipe.seed, "special": recipe.tokenizer.special_names()}
-    return settings | ({LABELS.name: True} if recipe.has_labels else {})
+    if recipe.has_labels:
+        settings[LABELS.name] = True
+    cut = recipe.shards.fill_in_the_middle
+    if cut and (cut.domains is None or recipe.source_of(snapshot).domain in cut.domains):
+        settings[FILL_IN_THE_MIDDLE] = {"rate": cut.rate, "spm": cut.spm}
+    return settings
 
 
 def _group_parts(pipeline: ShardsPlanner, snapshot: str) -> int:
@@ -93,7 +101,7 @@ def run_tokens(context: TaskContext) -> None:
     final = context.table("final", ["doc_id", "domain", "tier", "language", *labels, "text"])
     known = _known_tokens(context, final)
     new = pa.array([row for row in range(final.num_rows) if row not in known], pa.int64())
-    computed = _encoder(context).encode_batch(final["text"].take(new).to_pylist())
+    computed = _encode(context, final.take(new))
     batch = _joined(known, computed, final.num_rows) if known else computed
     slices = route.route_tokens(
         final, batch, context.json("shard_counts"), context.task.settings["seed"]
@@ -139,6 +147,16 @@ def _by_language(languages: pa.ChunkedArray, lengths: npt.NDArray[np.int64]) -> 
 def _encoder(context: TaskContext) -> Encoder:
     special = context.task.settings["special"]
     return encoder_of(context.content("tokenizer"), special["eod"], special["pad"])
+
+
+def _encode(context: TaskContext, final: pa.Table) -> TokenBatch:
+    """Return the tokens of documents, for fill-in-the-middle where the recipe asks for it."""
+    encoder, texts = _encoder(context), final["text"].to_pylist()
+    if FILL_IN_THE_MIDDLE not in context.task.settings:
+        return encoder.encode_batch(texts)
+    cut = context.settings(FillInTheMiddle, FILL_IN_THE_MIDDLE)
+    doc_ids = final["doc_id"].to_pylist()
+    return encode_cut(encoder, doc_ids, texts, cut, context.task.settings["seed"])
 
 
 def _known_tokens(context: TaskContext, final: pa.Table) -> dict[int, Any]:

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
+from catalog.formats.token_order import find_markers, text_places
 from corpus_assets.core.errors import ModelError, ShardError
 from corpus_assets.shards.kernels.spelling import spell_spans
 from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
@@ -177,6 +178,7 @@ class Encoder:
                 f"{eod_token} and {pad_token} share id {self.eod_id}; "
                 "padding needs an id of its own, add a pad token to the tokenizer"
             )
+        self.markers = find_markers(self._tokenizer.get_added_tokens_decoder())
         self._definition = definition
         self._wants_fast = fast
         self._probe()
@@ -277,6 +279,14 @@ class Encoder:
     def decode(self, ids: Iterable[int]) -> str:
         """Text of whole documents; the inverse of `encode_batch`."""
         return self.decode_bytes(ids).decode("utf-8")
+
+    def in_text_order(
+        self, tokens: npt.NDArray[Any], starts: npt.NDArray[np.int64] | None = None
+    ) -> npt.NDArray[Any]:
+        """Return tokens with documents for fill-in-the-middle in the order of their text."""
+        if self.markers is None:
+            return tokens
+        return tokens[text_places(tokens, self.markers, self.eod_id, starts)]
 
     def _special_id(self, token: str) -> int:
         found = self._tokenizer.token_to_id(token)

@@ -530,6 +530,7 @@ class Reader:
         lengths = lengths.astype(np.int64)
         starts, firsts = np.cumsum(lengths) - lengths, np.arange(lengths.size + 1)
         held = np.where((tokens >= 0) & (tokens < encoder.vocab_size), tokens, -1)
+        held = encoder.in_text_order(held, starts)
         spelled, offsets = encoder.spell_spans(held.astype(np.int32), starts, lengths, firsts)
         data = bytes(spelled)
         found = [data[a:b].decode(errors="ignore") for a, b in pairwise(offsets.tolist())]

@@ -336,6 +336,11 @@ def _decoded(
     firsts = np.append(np.flatnonzero(is_first), len(order)).astype(np.int64)
     starts = spans["sample"].to_numpy().astype(np.int64) * seq_len + spans["offset"].to_numpy()
     lengths = spans["length"].to_numpy().astype(np.int64)
-    data, ends = encoder.spell_spans(flat, starts[order], lengths[order], firsts)
+    starts, lengths = starts[order], lengths[order]
+    if encoder.markers is not None and (flat == encoder.markers.prefix).any():
+        bounds = np.append(0, np.cumsum(lengths))
+        flat = flat[np.repeat(starts - bounds[:-1], lengths) + np.arange(bounds[-1])]
+        flat, starts = encoder.in_text_order(flat), bounds[:-1]
+    data, ends = encoder.spell_spans(flat, starts, lengths, firsts)
     texts = pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(data))
     return pa.table({"doc_id": ids.take(pa.array(order[firsts[:-1]])), "text": texts})

@@ -2,7 +2,7 @@
 
 Two snapshots of two parts each. Among the records: pages that gave no text, pages that a rule
 dropped, near duplicates with a kept member, a capture that stands twice in its snapshot, and
-pages whose text was edited on the way. Files are written as the pipeline writes them, with the
+pages whose text was edited on the way. Two documents of three are for filling in the middle. Files are written as the pipeline writes them, with the
 schemas of `corpus_assets.core.schemas`.
 """
 
@@ -37,6 +37,7 @@ from catalog.db.rows import (
 )
 from catalog.formats.ids import text_id
 from catalog.formats.store import FileStore
+from catalog.formats.token_order import MARKER_NAMES
 from catalog.formats.urls import canonical_url, url_key
 from corpus_assets.core import schemas
 from corpus_assets.text.sketch import sketch_texts
@@ -182,7 +183,7 @@ def train_tokenizer(docs: list[Doc]) -> Tokenizer:
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=420,
-        special_tokens=["<|end|>", "<|pad|>"],
+        special_tokens=["<|end|>", "<|pad|>", *MARKER_NAMES],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
@@ -411,6 +412,23 @@ def _cluster_table(docs: list[Doc]) -> pa.Table:
     return pa.Table.from_pylist(rows, schemas.CLUSTER_MEMBERS)
 
 
+def _ids(tokenizer: Tokenizer, number: int, doc: Doc) -> list[int]:
+    """A document's tokens: one of three in the order of its text, the others as pieces of it."""
+    text = doc.final or doc.text or ""
+    draw = random.Random(doc.doc_id)
+    order = ("plain", "psm", "spm")[number % 3]
+    first, second = sorted(draw.choices(range(len(text) + 1), k=2))
+    prefix, middle, suffix = (
+        tokenizer.encode(piece).ids for piece in (text[:first], text[first:second], text[second:])
+    )
+    pre, suf, mid = (int(tokenizer.token_to_id(name) or 0) for name in MARKER_NAMES)
+    if order == "psm":
+        return [pre, *prefix, suf, *suffix, mid, *middle]
+    if order == "spm":
+        return [pre, suf, *suffix, mid, *prefix, *middle]
+    return list(tokenizer.encode(text).ids)
+
+
 def _write_shard(
     root: Path,
     tokenizer: Tokenizer,
@@ -426,7 +444,7 @@ def _write_shard(
     spans: list[dict[str, Any]] = []
     bounds = [0]
     for doc in sorted(docs, key=lambda doc: hashlib.sha256(doc.doc_id).digest()):
-        ids = [*tokenizer.encode(doc.final or doc.text or "").ids, eod]
+        ids = [*_ids(tokenizer, len(bounds), doc), eod]
         done = 0
         while done < len(ids):
             if SEQ_LEN - len(samples[-1]) < 6:  # too little room: pad, so that padding occurs

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from catalog.db.registry import Registry
+from catalog.formats.token_order import MARKER_NAMES
 from catalog.takedown.target import doc_id_target
+from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
 from corpus_assets.tokenizer.settings import TokenizerSettings
 from corpus_assets.tokenizer.train import train_tokenizer
 from corpus_assets_tests.promises.erasure.case import Erasure, Kit
@@ -44,7 +46,8 @@ def kit() -> Iterator[Kit]:
     roomy = memory.is_dir() and shutil.disk_usage(memory).free > 2 << 30
     folder = Path(tempfile.mkdtemp(prefix="erasure-", dir=memory if roomy else None))
     tokenizer = folder / "tokenizer.json"
-    small = TokenizerSettings(vocab_size=400, special_slots=2)
+    special = (END_OF_DOCUMENT, PAD, *MARKER_NAMES)
+    small = TokenizerSettings(vocab_size=400, special_slots=8, special_tokens=special)
     tokenizer.write_bytes(train_tokenizer([" ".join(WORDS)] * 3, small))
     Registry(f"sqlite:///{folder}/catalog.db").upgrade()
     yield Kit(folder, tokenizer, folder / "catalog.db")

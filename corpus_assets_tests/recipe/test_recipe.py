@@ -167,6 +167,16 @@ def test_the_demo_recipe_is_whole() -> None:
             {"pinned": {"path": "t"}},
             "tokenizer.pinned: a model by path needs its `sha256`",
         ),
+        (
+            "shards.fill_in_the_middle",
+            {},
+            "shards.fill_in_the_middle: tokenizer.train.special_tokens lacks <|fim_prefix|>, ",
+        ),
+        (
+            "shards.fill_in_the_middle",
+            {"domains": ["cod"]},
+            "shards.fill_in_the_middle.domains: no source has domain 'cod'; known: ",
+        ),
         ("survival", {"documnets": {}}, "survival.documnets: Input should be 'documents', 'sel"),
         (
             "survival",

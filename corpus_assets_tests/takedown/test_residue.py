@@ -7,11 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from catalog.formats.token_order import MARKER_NAMES
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import LocalStore, sha256_hex
 from corpus_assets.ingest.document_names import make_text_id
+from corpus_assets.shards.fill_in_the_middle import encode_cut
 from corpus_assets.shards.format import build_shard
-from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD, PackSettings
+from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD, FillInTheMiddle, PackSettings
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.residue import Residue, Search
 from corpus_assets.tokenizer.settings import TokenizerSettings
@@ -36,18 +38,23 @@ def _table(store: LocalStore, path: str, texts: list[str]) -> str:
 def _version(
     store: LocalStore, texts: list[str], specials: tuple[str, str], twins: bool = False
 ) -> Manifest:
-    """One shard of the texts, with a tokenizer that names its special tokens in its own way."""
-    settings = TokenizerSettings(vocab_size=400, special_slots=2)
+    """One shard of the texts, with a tokenizer that names its special tokens in its own way; where
+    they have our names, all texts are for filling in the middle."""
+    slots = (END_OF_DOCUMENT, PAD, *MARKER_NAMES)
+    settings = TokenizerSettings(vocab_size=400, special_slots=5, special_tokens=slots)
     tokenizer = train_tokenizer([REMOVED, OTHER], settings)
     for ours, theirs in zip((END_OF_DOCUMENT, PAD), specials, strict=True):
         tokenizer = tokenizer.replace(ours.encode(), theirs.encode())
     encoder = Encoder(tokenizer, eod_token=specials[0], pad_token=specials[1])
+    is_cut = specials == (END_OF_DOCUMENT, PAD)
     ids = [bytes([number // 2 if twins else number]) * 16 for number in range(len(texts))]
     shard = build_shard(
         "S/web/all",
         0,
         ids,
-        encoder.encode_batch(texts),
+        encode_cut(encoder, ids, texts, FillInTheMiddle(rate=1), seed=1)
+        if is_cut
+        else encoder.encode_batch(texts),
         seed=1,
         settings=PackSettings(seq_len=64),
         tokenizer=encoder.info,

@@ -4,6 +4,7 @@ import pytest
 
 from catalog.ask.tokens import trace_token
 from catalog.errors import CatalogError, StoreFileError, UnknownName
+from catalog.formats.token_order import MARKER_NAMES
 from catalog.lineage.lookups import spans_of
 from catalog.lineage.tables import Lineage
 from corpus_assets_tests.catalog.corpus import SEQ_LEN, Corpus
@@ -12,7 +13,8 @@ from corpus_assets_tests.catalog.corpus import SEQ_LEN, Corpus
 def test_every_token_of_a_shard_leads_to_its_text(corpus: Corpus, lineage: Lineage) -> None:
     docs = {doc.doc_id.hex(): doc for doc in corpus.kept()}
     shard = corpus.registry.version_shard("v1", "WEB-2024-10/web/high/shard_00001")
-    told: dict[str, list[tuple[int, str]]] = {}
+    told: dict[str, list[tuple[int, int, str]]] = {}
+    orders = set()
     padding = 0
     for sample in range(shard.samples):
         for token in range(SEQ_LEN):
@@ -29,15 +31,21 @@ def test_every_token_of_a_shard_leads_to_its_text(corpus: Corpus, lineage: Linea
                 f"part-{doc.part}.warc.gz",
                 doc.offset,
             )
-            if "\ufffd" not in answer.token_text and not answer.ends_document:
+            if answer.ends_document or answer.token_text in MARKER_NAMES:
+                assert final["start"] == final["end"]
+            elif "\ufffd" not in answer.token_text:
                 assert answer.token_text == final["text"]
-            told.setdefault(answer.doc_id, []).append((answer.doc_token, final["text"]))
+            orders.add(answer.token_order)
+            piece = (answer.doc_token, final["start"], final["text"])
+            told.setdefault(answer.doc_id, []).append(piece)
     assert padding > 0
     assert len(told) == shard.documents
+    assert orders == {None, "prefix, suffix, middle", "suffix, prefix, middle"}
     for doc_id, pieces in told.items():
-        assert [place for place, _ in sorted(pieces)] == list(range(len(pieces)))
-        spoken = "".join(text for _, text in sorted(pieces))
-        assert set(docs[doc_id].final or docs[doc_id].text or "") == set(spoken)
+        text = docs[doc_id].final or docs[doc_id].text or ""
+        assert [place for place, *_ in sorted(pieces)] == list(range(len(pieces)))
+        at = {place for _, start, piece in pieces for place in range(start, start + len(piece))}
+        assert at == set(range(len(text)))
 
 
 def test_text_that_an_edit_wrote_leads_to_what_it_replaced(

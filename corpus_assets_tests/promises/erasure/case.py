@@ -34,6 +34,7 @@ from corpus_assets_tests.promises.erasure.build import (
 from corpus_assets_tests.promises.erasure.checks import (
     check_gone,
     check_shards,
+    check_spelled,
     check_whole,
     hex_ids,
 )
@@ -149,6 +150,7 @@ class Erasure:
             assert not (found := difference(built, scratch)), f"incremental / from scratch: {found}"
             state = read_state(self.corpus, built, self.files)
             check_whole(built, state)
+            self.counts["rearranged"] += check_spelled(built, state)
             check_gone(built, state, before, asked, self.files)
             check_shards(line.now, line.state, built, state)
             if built.lineage != line.now.lineage:

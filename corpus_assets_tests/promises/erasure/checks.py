@@ -3,13 +3,21 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Sequence
+from typing import Any
 
+import numpy as np
+import pyarrow.parquet as pq
+
+from catalog.formats.token_order import token_order
 from corpus_assets.core import files
 from corpus_assets.core.store import read_output
 from corpus_assets.graph.checks import check_version
+from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
+from corpus_assets.shards.tokens import encoder_of
 from corpus_assets_tests.promises.erasure.build import Built, paths
 from corpus_assets_tests.promises.erasure.requests import Asked, descendants
 from corpus_assets_tests.promises.erasure.state import LEDGERS, Files, State
+from corpus_loader.index import numpy_type
 
 KEY = ("doc_id", "snapshot", "part", "offset")
 
@@ -26,6 +34,28 @@ def check_whole(built: Built, state: State) -> None:
         assert fate == (row["kept"], row["kept"]), f"{row} has no single fate"
     held = Counter(doc_id for ids in state.shards.values() for doc_id in ids)
     assert held == Counter(dict.fromkeys(state.kept, 1)), "kept and sharded are not the same"
+
+
+def check_spelled(built: Built, state: State) -> int:
+    """Each document's tokens spell its final text; return how many are for filling in the middle."""
+    manifest, store = built.version.manifest, built.pipeline.store
+    tokenizer = read_output(store, built.pipeline.calibration(files.TOKENIZER))
+    encoder = encoder_of(tokenizer, END_OF_DOCUMENT, PAD)
+    rearranged = 0
+    for shard in (shard for group in manifest.groups for shard in group.shards):
+        flat = np.fromfile(store.local(shard.bin.path), numpy_type(manifest.dtype))
+        pieces: dict[bytes, list[Any]] = {}
+        for span in sorted(
+            pq.read_table(store.local(shard.spans.path)).to_pylist(),
+            key=lambda span: int(span["doc_token_offset"]),
+        ):
+            start = span["sample"] * manifest.seq_len + span["offset"]
+            pieces.setdefault(span["doc_id"], []).append(flat[start : start + span["length"]])
+        for doc_id, parts in pieces.items():
+            tokens = np.concatenate(parts)
+            assert encoder.decode(encoder.in_text_order(tokens)) == state.final[doc_id]
+            rearranged += token_order(tokens, encoder.markers) is not None
+    return rearranged
 
 
 def check_gone(

@@ -97,6 +97,8 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
     cuts = [{"name": "quality", "min_score": 0.6}] if learned and seed % 2 else []
     # One recipe in three rewrites the text of one domain: short lines are cut out.
     step = {"family": "c4_lines", "end_marks": "", "min_words": 7, "domains": ["web"]}
+    # Every second recipe rearranges half of the documents of a domain for filling in the middle.
+    cut = {"fill_in_the_middle": {"domains": ["web"]}} if seed % 2 == 0 else {}
     raw: dict[str, Any] = {
         "name": "random",
         "seed": seed,
@@ -165,6 +167,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
             "tokens_per_shard": 1024,
             "dtype": "auto" if seed % 3 == 1 else "int32",
             "group_by": {"main_script": ["latin"]} if seed % 3 == 2 else {},
+            **cut,
         },
         "mixture": {
             **(

@@ -48,8 +48,12 @@ class State:
     decisions: list[Row]
     texts: dict[bytes, Row]
     members: list[Row]
-    kept: set[bytes]
+    final: dict[bytes, str]
     shards: dict[str, set[bytes]]
+
+    @property
+    def kept(self) -> set[bytes]:
+        return set(self.final)
 
     @property
     def gone(self) -> set[bytes]:
@@ -96,6 +100,10 @@ def read_state(corpus: RandomCorpus, built: Built, files: Files) -> State:
             for row in rows
         },
         [row for *_, rows in tables("clusters", ".parquet") for row in rows],
-        {row["doc_id"] for *_, rows in tables("clean_text", "final.parquet") for row in rows},
+        {
+            row["doc_id"]: row["text"]
+            for *_, rows in tables("clean_text", "final.parquet")
+            for row in rows
+        },
         shards,
     )

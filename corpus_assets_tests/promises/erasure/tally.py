@@ -25,6 +25,7 @@ MUST_OCCUR = (
     "untouched_shards",
     "rewritten_shards",
     "emptied_parts",
+    "rearranged",
     "purged",
     "killed",
     "withdrawn",
