@@ -29,6 +29,9 @@ GENERATED = (
     "this file is generated",
     "this file was generated",
 )
+TOKENS = r"[\pL\pN_]+|[^\pL\pN_\s\p{Z}\x0b\x1c-\x1f\x85]+"
+"""Runs of letters, numerals and underscores, and runs of what is neither that nor white space."""
+
 GENERATED_LINES = 5  # the first ones, which are searched
 LICENCE = (
     "spdx-license-identifier",
@@ -47,7 +50,8 @@ class Code(SignalFamily):
     * `mean_line_chars` (at most 100), `max_line_chars` (at most 1,000 in Codex and StarCoder,
       100,000 in The Stack v2): lines as they stand, blank ones too;
     * `alphanumeric_char_share` (at least 0.25): letters and numerals, of all characters;
-      `letters_per_word`: letters for each word between white space;
+      `letters_per_token` (at least 1.5 in RedPajama): letters for each piece that runs of letters,
+      numerals and underscores, and runs of other signs, divide the text into, as Dolma counts them;
     * `generated_marks` (none): phrases that say so in the first lines;
     * `licence_marks`: phrases of a licence or copyright notice in the first lines;
     * `encoded_char_share` (at most 0.5), `longest_encoded_run_chars` (at most 1,024): base 64,
@@ -56,7 +60,7 @@ class Code(SignalFamily):
     Chen et al. 2021, Li et al. 2023, Lozhkov et al. 2024.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     family: Literal["code"] = "code"
 
@@ -65,7 +69,7 @@ class Code(SignalFamily):
             "mean_line_chars": "float32",
             "max_line_chars": "int64",
             "alphanumeric_char_share": "float32",
-            "letters_per_word": "float32",
+            "letters_per_token": "float32",
             "generated_marks": "int64",
             "licence_marks": "int64",
             "encoded_char_share": "float32",
@@ -74,6 +78,7 @@ class Code(SignalFamily):
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         import numpy as np
+        import pyarrow.compute as pc
 
         from corpus_assets.signals.kernels import char_counts, code_runs
         from corpus_assets.text.split import CHARS, END, START
@@ -86,12 +91,13 @@ class Code(SignalFamily):
             longest = np.maximum.reduceat(lines.spans[:, CHARS], lines.rows[:-1])
         of = char_counts.class_counts(batch.data, batch.offsets, _folded_classes())
         runs = code_runs.encoded_runs(batch.data, batch.offsets)
+        tokens = pc.count_substring_regex(batch.texts, TOKENS).to_numpy(zero_copy_only=False)
         return self.record_batch(
             {
                 "mean_line_chars": share(batch.n_chars - batch.n_newlines, n_lines),
                 "max_line_chars": longest,
                 "alphanumeric_char_share": share(of[:, _ALPHANUMERIC], batch.n_chars),
-                "letters_per_word": share(of[:, _LETTER], batch.words.counts),
+                "letters_per_token": share(of[:, _LETTER], tokens + 1),
                 "generated_marks": _head_marks(batch, GENERATED, GENERATED_LINES),
                 "licence_marks": _head_marks(batch, LICENCE, LICENCE_LINES),
                 "encoded_char_share": share(runs[:, code_runs.CHARS], batch.n_chars),

@@ -17,6 +17,17 @@ PYTHON = (
     "        return self._items.pop(0)\n"
 )
 MAKEFILE = "all: build\n\nbuild:\t\tmain.o\n\tcc -o $@ $^ \\\n\t\t-lm\t# two tabs\n\n.PHONY:\tall\n"
+TYPESCRIPT = (
+    "export type Row<T extends object = {}> = Readonly<T> & { id: string; tags?: string[] };\n"
+    "const sum = async (rows: Row[]): Promise<number | null> =>\n"
+    "  rows.length ? rows.reduce((n, { tags }) => n + (tags?.length ?? 0), 0) : null;\n"
+)
+RUST = (
+    "impl<'a, T: Ord + Clone> Heap<'a, T> {\n    pub fn pop(&mut self) -> Option<T> {\n"
+    "        let top = self.items.first()?.clone(); // `None` if empty\n"
+    '        println!("{:?} {top:>8}", self.items.len() as u64 & !0xff_u64);\n'
+    "        Some(top)\n    }\n}\n"
+)
 LATEX = (
     "\\begin{align*}\n  \\int_{-\\infty}^{\\infty} e^{-x^2}\\,dx &= \\sqrt{\\pi} \\\\\n"
     "  \\sum_{n=1}^{\\infty} \\frac{1}{n^2} &= \\frac{\\pi^2}{6} \\quad (\\text{Euler})\n"
@@ -69,6 +80,8 @@ LONG_RUNS = "x" * 5_000 + "7" * 2_999 + "=" * 5_000 + " " * 3_000 + "é" * 1_000
 PROBES: Mapping[str, str] = {
     "code, 4 spaces": PYTHON,
     "code, tabs": MAKEFILE,
+    "TypeScript": TYPESCRIPT,
+    "Rust": RUST,
     "LaTeX": LATEX,
     "CJK": CJK,
     "other scripts": SCRIPTS,

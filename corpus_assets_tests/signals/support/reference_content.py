@@ -226,7 +226,9 @@ def code(text: str, generated: tuple[str, ...], licence: tuple[str, ...]) -> dic
         "mean_line_chars": share(sum(map(len, lines)), n_lines),
         "max_line_chars": max(map(len, lines)),
         "alphanumeric_char_share": share(sum(map(str.isalnum, text)), len(text)),
-        "letters_per_word": share(sum(map(str.isalpha, text)), len(text.split())),
+        "letters_per_token": share(
+            sum(map(str.isalpha, text)), len(re.split(r"\w+|[^\w\s]+", text))
+        ),
         "generated_marks": len(re.findall(marks[0], head[0])),
         "licence_marks": len(re.findall(marks[1], head[1])),
         "encoded_char_share": share(len(covered), len(text)),
