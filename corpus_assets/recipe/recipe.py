@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from catalog.figures import counted
-from catalog.formats.token_order import MARKER_NAMES
 from corpus_assets.clean import CleanTextSettings
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Name, Settings, digest, is_absent
@@ -227,6 +226,8 @@ class Recipe(Settings):
         asked = self.shards.fill_in_the_middle
         if asked is None:
             return
+        from catalog.formats.token_order import MARKER_NAMES  # loads numpy
+
         unknown = sorted(set(asked.domains or ()) - domains)
         if unknown:
             raise ValueError(
