@@ -33,7 +33,6 @@ from corpus_assets.recipe.load import load_recipe
 from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
 from corpus_assets.signals.base import FILE
-from corpus_assets.signals.stages.settings import SignalSettings
 from corpus_assets.signals.stages.signals import compute_signals
 from corpus_assets.text.batch import TextBatch
 
@@ -189,7 +188,7 @@ class Ours:
                 families.append(family)
                 known |= set(family.columns())
         table = table_of(texts)
-        settings = SignalSettings(families=tuple(families))
+        settings = recipe.signals.only(tuple(families))
         signals = compute_signals(table, settings, models)
         known_languages = [
             one.language or found
@@ -220,13 +219,12 @@ class Ours:
     def _languages_of(self, recipe: Any) -> None:
         """The arguments of each language, which the authors' files and our table share."""
         (stops,) = (f for f in recipe.signals.families if f.family == "stop_words")
-        self.stop_words = {code: list(words) for code, words in stops.lists.items()}
-        lines = (RECIPES / "fineweb2-languages.csv").read_text(encoding="utf-8").splitlines()
-        header, *rows = (line.split(",") for line in lines)
-        for row in rows:
-            values = dict(zip(header, row, strict=True))
-            code = values.pop("language")
-            self.thresholds[code] = {key: float(value) for key, value in values.items()}
+        self.stop_words = {code: list(words) for code, words in stops.languages.items()}
+        with open(RECIPES / "fineweb2-languages.csv", newline="", encoding="utf-8") as lines:
+            for row in csv.DictReader(lines):
+                code = row.pop("language")
+                del row["stop_words"]
+                self.thresholds[code] = {key: float(value) for key, value in row.items()}
 
 
 def peer(options: argparse.Namespace, texts: list[str], ours: dict[str, Ours]) -> dict[str, Any]:
@@ -323,7 +321,6 @@ def agreement(judged: list[Judged], kinds: list[str], result: Path | None) -> No
     found: Counter[tuple[str, str, str]] = Counter()
     differ: Counter[tuple[str, str, str]] = Counter()
     for recipe, rule, keeps, here in judged:
-        rule = "few_stop_words" if rule.startswith("few_stop_words_") else rule
         for kind, there, ours in zip(kinds, keeps, here, strict=True):
             if there is not None:
                 found[recipe, rule, kind] += 1

@@ -267,8 +267,7 @@ def by_language(job: dict[str, Any]) -> dict[str, Any]:
             absent[code] = f"{error.name or error}"
             continue
         for rule, keeps in found.items():
-            ours = f"{rule}_{code}" if rule == "few_stop_words" else rule
-            all_rows = rules.setdefault(ours, [None] * len(job["texts"]))
+            all_rows = rules.setdefault(rule, [None] * len(job["texts"]))
             for n, keep in zip(rows, keeps, strict=True):
                 all_rows[n] = keep
     note = "".join(f"; no {code}: needs {what}" for code, what in absent.items())

@@ -268,5 +268,43 @@ def list_models(home: str | None) -> Named[KnownModel]:
     return Named(dict(sorted(known.items())), "model", ("installed", "licence", "about"))
 
 
+@dataclass(frozen=True)
+class WrittenLanguages:
+    """A table that was written, and configurations that are not in it."""
+
+    file: str
+    languages: list[str]
+    left_out: dict[str, str]
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.languages):,} languages written to {self.file}"]
+        why: dict[str, list[str]] = {}
+        for label, reason in self.left_out.items():
+            why.setdefault(reason, []).append(label)
+        lines += [f"left out: {', '.join(labels)}: {reason}" for reason, labels in why.items()]
+        return "\n".join(lines)
+
+
+@models.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--only", multiple=True, metavar="LANGUAGE", help="Only this language; repeatable.")
+@HOME_OPTION
+@answers
+def languages(file: Path, only: tuple[str, ...], home: str | None) -> WrittenLanguages:
+    """Write FineWeb2's languages as a table for recipes.
+
+    FILE gets the thresholds and stop words of the configurations that `corpus models fetch
+    fineweb2-configs` installed. A recipe names it as `languages_from`; `recipes/fineweb2.yaml` does.
+    Languages whose words cannot be split here as they are there are left out and named.
+    """
+    from corpus_assets.models import model_at
+    from corpus_assets.select import CONFIGS, read_configurations, write_table
+
+    installed = model_at(CONFIGS, Home.resolve(home))
+    found = read_configurations(installed.path, only)
+    write_table(found.rows, file)
+    return WrittenLanguages(str(file), list(found.rows), dict(found.left_out))
+
+
 def _installed(model: "InstalledModel", is_new: bool) -> Installed:
     return Installed(model.name, str(model.path), model.sha256, is_new)

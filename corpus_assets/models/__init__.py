@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         public_models,
         put_lid176,
     )
-    from corpus_assets.models.languages import by_language, likely_languages
+    from corpus_assets.models.languages import by_language, language_codes, likely_languages
     from corpus_assets.models.ngram_file import NgramModel, is_ngram_file, load_models
     from corpus_assets.models.ngram_perplexity import divergences_of, perplexities, perplexity_of
     from corpus_assets.models.ngram_score import Doubles
@@ -69,6 +69,7 @@ __all__ = [
     "is_public",
     "join_ngram_models",
     "label_scores",
+    "language_codes",
     "likely_languages",
     "load_model",
     "load_models",

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from corpus_assets.select.groups import GroupBy, check_columns, group_values
     from corpus_assets.select.losses import LOSSES_NOTE, RULES, rule_losses_message, summed_losses
     from corpus_assets.select.planner import SelectPlanner
+    from corpus_assets.select.published_languages import (
+        CONFIGS,
+        read_configurations,
+        write_table,
+    )
     from corpus_assets.select.requirement import Requirement, requirement_of
     from corpus_assets.select.rules import (
         CHARACTERS,
@@ -47,6 +52,7 @@ else:
 
 __all__ = [
     "CHARACTERS",
+    "CONFIGS",
     "LOSSES_NOTE",
     "QUALITY_CUTOFFS",
     "RULES",
@@ -76,6 +82,7 @@ __all__ = [
     "leaf_columns",
     "parse_cutoffs",
     "plain_cutoffs",
+    "read_configurations",
     "read_language_tables",
     "requirement_of",
     "resolve_cutoffs",
@@ -87,4 +94,5 @@ __all__ = [
     "tier_cutoff",
     "with_source",
     "with_tie_keys",
+    "write_table",
 ]

@@ -1,4 +1,5 @@
-"""Bounds by language in a file of their own: `languages_from` of a rule becomes its `languages`.
+"""What differs by language in a file of its own: `languages_from` of a rule becomes its `languages`,
+that of a rule about the language itself its `in`, and that of `stop_words` its lists.
 
 Tables for a thousand languages (Penedo et al. 2025, FineWeb2) do not belong into a recipe by
 hand. They are read when the recipe is, and from then on are part of it: identity, lock and
@@ -8,6 +9,7 @@ published recipe hold the values, so the file is pinned by its content and neede
 import csv
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +23,51 @@ KEY = "languages_from"
 LANGUAGE = "language"  # the column of a CSV that names languages
 ENDS = ("min", "max")
 
+STOP_WORDS = "stop_words"  # a family, and the column of its words
+
 Table = dict[str, dict[str, float]]
+Rows = dict[str, dict[str, Any]]
 
 
 def read_language_tables(recipe: dict[str, Any], folder: Path) -> None:
-    """Replace every `languages_from` in a recipe's raw `selection`; paths start at `folder`.
+    """Replace every `languages_from` in a recipe's raw `selection` and `signals`; paths start at
+    `folder`.
 
-    What is not shaped like rules is left for the settings' own check to refuse.
+    What is not shaped like rules or families is left for the settings' own check to refuse.
     """
-    selection = recipe.get("selection")
-    rules = selection.get("rules") if isinstance(selection, dict) else None
-    for number, rule in enumerate(rules if isinstance(rules, list) else ()):
-        if not isinstance(rule, dict):
-            continue
+    read: dict[Path, Rows] = {}
+    for number, family in _entries(recipe, "signals", "families"):
+        if family.get("family") == STOP_WORDS and isinstance(family.get(KEY), str):
+            key = f"signals.families[{number}] ({STOP_WORDS}).{KEY}"
+            rows = read_rows(folder / Path(family.pop(KEY)).expanduser(), key, read)
+            lists = {one: _words(row, f"{key}: {one}") for one, row in sorted(rows.items())}
+            family["languages"] = {**lists, **(family.get("languages") or {})}
+    for number, rule in _entries(recipe, "selection", "rules"):
         where = f"selection.rules[{number}] ({rule.get('name')})"
-        _replace(rule, where, folder)
+        _replace(rule, where, folder, read)
 
 
-def _replace(entry: dict[str, Any], where: str, folder: Path) -> None:
+def _entries(recipe: dict[str, Any], part: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    settings = recipe.get(part)
+    entries = settings.get(name) if isinstance(settings, dict) else None
+    for number, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(entry, dict):
+            yield number, entry
+
+
+def _words(row: dict[str, Any], where: str) -> list[str]:
+    """Return the stop words of a row: a list, or one in JSON."""
+    stated = row.get(STOP_WORDS) or []
+    try:
+        words = json.loads(stated) if isinstance(stated, str) else stated
+    except ValueError as error:
+        raise RecipeError(f"{where}: {STOP_WORDS} is not a list in JSON") from error
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise RecipeError(f"{where}: {STOP_WORDS} is not a list of words")
+    return words
+
+
+def _replace(entry: dict[str, Any], where: str, folder: Path, read: dict[Path, Rows]) -> None:
     if entry.get(KEY) is None:
         return
     stated = entry.pop(KEY)
@@ -47,7 +76,11 @@ def _replace(entry: dict[str, Any], where: str, folder: Path) -> None:
         spec = LanguageTable.model_validate({"file": stated} if isinstance(stated, str) else stated)
     except ValidationError as error:
         raise RecipeError(f"{key}: give a file, or {{file, min, max}}") from error
-    table: dict[str, Any] = dict(read_table(folder / Path(spec.file).expanduser(), spec, key))
+    rows = read_rows(folder / Path(spec.file).expanduser(), key, read)
+    if entry.get("signal") == LANGUAGE:
+        entry["in"] = sorted({*rows, *(entry.get("in") or ())})
+        return
+    table: dict[str, Any] = dict(bounds_of(rows, Path(spec.file).name, spec, key))
     own = entry.get("languages") or {}
     if not isinstance(own, dict):
         return
@@ -57,28 +90,35 @@ def _replace(entry: dict[str, Any], where: str, folder: Path) -> None:
     entry["languages"] = table
 
 
-def read_table(path: Path, spec: LanguageTable, key: str) -> Table:
-    """`{language: {min, max}}`, sorted; languages without either are left out."""
+def read_rows(path: Path, key: str, read: dict[Path, Rows]) -> Rows:
+    """Return the rows of a file by language; `read` has those of files that were read before."""
+    if path in read:
+        return read[path]
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file in UTF-8"
         raise RecipeError(f"{key}: {path} cannot be read: {reason}") from error
-    rows = _csv(text, spec, key) if path.suffix.lower() == ".csv" else _mapping(text, path, key)
+    read[path] = _csv(text, key) if path.suffix.lower() == ".csv" else _mapping(text, path, key)
+    return read[path]
+
+
+def bounds_of(rows: Rows, name: str, spec: LanguageTable, key: str) -> Table:
+    """`{language: {min, max}}`, sorted; languages without either are left out."""
     columns = {column for row in rows.values() for column in row}
     stated = spec.model_fields_set
     for end in ENDS:
         column = getattr(spec, end)
         if end in stated and column not in columns:
-            raise RecipeError(f"{key}: {path.name} has no {column!r}; it has {_list(columns)}")
+            raise RecipeError(f"{key}: {name} has no {column!r}; it has {_list(columns)}")
     if not columns & {spec.min, spec.max}:
         raise RecipeError(
-            f"{key}: {path.name} has neither {spec.min!r} nor {spec.max!r}; it has {_list(columns)}"
+            f"{key}: {name} has neither {spec.min!r} nor {spec.max!r}; it has {_list(columns)}"
         )
     table: Table = {}
     for language, row in sorted(rows.items()):
         bounds = {
-            end: _number(row[getattr(spec, end)], f"{key}: {path.name}: {language}")
+            end: _number(row[getattr(spec, end)], f"{key}: {name}: {language}")
             for end in ENDS
             if row.get(getattr(spec, end)) not in (None, "")
         }
@@ -87,13 +127,13 @@ def read_table(path: Path, spec: LanguageTable, key: str) -> Table:
     return table
 
 
-def _csv(text: str, spec: LanguageTable, key: str) -> dict[str, dict[str, Any]]:
+def _csv(text: str, key: str) -> Rows:
     reader = csv.DictReader(text.splitlines())
     if LANGUAGE not in (reader.fieldnames or ()):
         raise RecipeError(
             f"{key}: the file has no column {LANGUAGE!r}; it has {_list(reader.fieldnames)}"
         )
-    rows: dict[str, dict[str, Any]] = {}
+    rows: Rows = {}
     for row in reader:
         language = (row.pop(LANGUAGE) or "").strip()
         if not language or language in rows or None in row:
@@ -103,7 +143,7 @@ def _csv(text: str, spec: LanguageTable, key: str) -> dict[str, dict[str, Any]]:
     return rows
 
 
-def _mapping(text: str, path: Path, key: str) -> dict[str, dict[str, Any]]:
+def _mapping(text: str, path: Path, key: str) -> Rows:
     try:
         raw = json.loads(text) if path.suffix.lower() == ".json" else yaml.safe_load(text)
     except (ValueError, yaml.YAMLError) as error:

@@ -1,51 +1,80 @@
-"""Stop words of several languages, a column each: for rules that hold for one language only."""
+"""Stop words of each language: text without any is seldom prose."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, model_validator
 
 from corpus_assets.core.column_types import ColumnTypes
 from corpus_assets.signals.base import CountsWords
 
 if TYPE_CHECKING:
+    from typing import Self
+
     import pyarrow as pa
 
     from corpus_assets.text.batch import TextBatch
 
-ListName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
-
 
 class StopWords(CountsWords):
-    """`stop_words_NAME` for each list: how many of its words occur (FineWeb2: at least 2).
+    """`stop_words`: how many different words of the list of a text's own language occur in it
+    (FineWeb2: at least 2). Null for a text in a language without a list.
 
-    A rule that names the column together with `only_languages` asks it of one language. Words
-    are split at white space; case counts, and so does punctuation that touches a word.
+    Words are those of `datatrove_gopher`, with punctuation apart; case counts. Needs the column
+    `language`.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     family: Literal["stop_words"] = "stop_words"
-    lists: dict[ListName, tuple[str, ...]] = Field(
-        default_factory=dict, description="words of each list; its name is the suffix of the column"
+    languages: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict, description="lists by language"
+    )
+    languages_from: str | None = Field(
+        default=None,
+        exclude=True,
+        description="a file with `languages`, read with the recipe: its column `stop_words` has JSON lists",
     )
 
+    @model_validator(mode="after")
+    def _is_read(self) -> Self:
+        if self.languages_from is not None:
+            raise ValueError(
+                "`languages_from` is read with the recipe's file; load the recipe from there"
+            )
+        return self
+
     def columns(self) -> ColumnTypes:
-        return {f"stop_words_{name}": "int64" for name in self.lists}
+        return {"stop_words": "int64"}
+
+    def looks_for_nothing(self) -> bool:
+        return not any(self.languages.values())
+
+    def reads(self) -> tuple[str, ...]:
+        return ("language",)
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
+        import numpy as np
         import pyarrow as pa
 
         from corpus_assets.signals.kernels.line_dialects import distinct_by_document, equal_to
         from corpus_assets.text.batch import TextBatch
 
-        words = self.words_of(batch)
-        values = {}
-        for name, listed in self.lists.items():
-            stops = TextBatch.from_arrow(pa.array(list(dict.fromkeys(listed)), pa.string()))
-            which = equal_to(batch.data, words.spans, stops.data, stops.offsets)
-            values[f"stop_words_{name}"] = distinct_by_document(which, words.rows, len(stops))
-        return self.record_batch(values)
+        words = self.words_of(batch).tokens
+        languages = np.array(batch.columns["language"].to_pylist(), dtype=object)
+        counts = np.zeros(len(batch), dtype=np.int64)
+        known = np.zeros(len(batch), dtype=np.bool_)
+        for language in sorted({each for each in languages if each in self.languages}):
+            is_own = languages == language
+            of_own = np.repeat(is_own, words.counts)
+            rows = np.concatenate([[0], np.cumsum(words.counts * is_own)]).astype(np.int64)
+            listed = TextBatch.from_arrow(
+                pa.array(list(dict.fromkeys(self.languages[language])), pa.string())
+            )
+            which = equal_to(batch.data, words.spans[of_own], listed.data, listed.offsets)
+            found = distinct_by_document(which, rows, len(listed))
+            counts[is_own], known[is_own] = found[is_own], True
+        return self.record_batch({"stop_words": pa.array(counts, pa.int64(), mask=~known)})

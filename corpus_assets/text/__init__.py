@@ -12,6 +12,7 @@ __all__ = [
     "ngrams",
     "phrases",
     "pieces",
+    "raw_lines",
     "repetition",
     "segment",
     "sketch",

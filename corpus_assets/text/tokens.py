@@ -3,13 +3,16 @@
 Each run between white space is taken apart, without a dictionary:
 
 1. marks (punctuation and symbols) are peeled off its front and its end, each a token; a run of full
-   stops is one token. One full stop at the end stays where the rest holds another (`U.S.`,
-   `e.g.`). What belongs to the word stays: `@`, `_`, the tsheg, and hyphens, slashes, bars, `~`,
-   `^` and the pilcrow, as in `-v`, `/etc/` and `|---|`;
+   stops is one token. One full stop at the front stays (`.log`), and one at the end where the rest
+   holds another (`U.S.`, `e.g.`). What belongs to the word stays: `@`, the tsheg, and hyphens,
+   slashes, bars, `~`, `^` and the pilcrow, as in `-v`, `/etc/` and `|---|`; mathematical signs but
+   `<`, `>`, `=` and `+`; at the end `=`, and `+`, `%` and signs of currencies behind anything but a
+   digit (`C++`, `end=`);
 2. then an English ending is peeled off: `n't`, or `'s`, `'re`, `'ve`, `'ll`, `'d`, `'m`;
-3. what is left is cut at marks between two characters, which become tokens: a hyphen, dash or
-   comma between letters, a hyphen between digits, `:`, `<`, `>`, `=` or `/` before a letter, a
-   full stop between a small and a capital letter.
+3. what is left is cut at marks between two characters, which become tokens: a comma, `~`, a dash or
+   one to three hyphens between letters, `-`, `+`, `*` and `^` between digits, `:`, `<`, `>`, `=` or
+   `/` before a letter, a full stop between a small and a capital letter, an ellipsis or several full
+   stops anywhere.
 
 Layout and positions are those of `text.split`.
 """
@@ -32,7 +35,9 @@ from textkernels.compiled import kernel
 from textkernels.utf8 import decode
 
 _MARKS = PUNCTUATION | SYMBOL | MATHEMATICS
-_DOT, _HYPHEN, _COMMA, _AT, _LINE = 0x2E, 0x2D, 0x2C, 0x40, 0x5F
+_DOT, _HYPHEN, _COMMA, _AT = 0x2E, 0x2D, 0x2C, 0x40
+_ELLIPSIS, _STAR, _PLUS, _EQUALS, _LESS, _MORE = 0x2026, 0x2A, 0x2B, 0x3D, 0x3C, 0x3E
+_DOLLAR, _PERCENT, _BAHT = 0x24, 0x25, 0xE3F
 _TSHEG, _TSHEG_BSTAR = 0x0F0B, 0x0F0C  # end Tibetan syllables and belong to them
 _STRAIGHT, _CURLY = 0x27, 0x2019
 _EN_DASH, _EM_DASH = 0x2013, 0x2014
@@ -41,11 +46,24 @@ _SLASH, _BACKSLASH, _BAR, _TILDE, _CARET, _PILCROW = 0x2F, 0x5C, 0x7C, 0x7E, 0x5
 
 @kernel
 def _is_mark(point: int, classes: Bytes) -> bool:
-    if point in (_AT, _LINE, _TSHEG, _TSHEG_BSTAR, _HYPHEN, _SLASH):
+    if point in (_AT, _TSHEG, _TSHEG_BSTAR, _HYPHEN, _SLASH):
         return False
     if point in (_BACKSLASH, _BAR, _TILDE, _CARET, _PILCROW):
         return False
+    if classes[point] & MATHEMATICS and point not in (_PLUS, _EQUALS, _LESS, _MORE):
+        return False
     return bool(classes[point] & _MARKS)
+
+
+@kernel
+def _closes(before: int, point: int, classes: Bytes) -> bool:
+    """Whether a mark at the end of a word, behind `before`, is none of the word's."""
+    if point == _EQUALS:
+        return False
+    is_currency = point in (_DOLLAR, _BAHT) or 0xA2 <= point <= 0xA5 or 0x20A0 <= point <= 0x20CF
+    if is_currency or point in (_PLUS, _PERCENT):
+        return bool(classes[before] & DIGIT)
+    return _is_mark(point, classes)
 
 
 @kernel
@@ -86,13 +104,18 @@ def _ending(data: Bytes, start: int, end: int) -> int:
 
 
 @kernel
-def _is_cut(before: int, point: int, after: int, classes: Bytes) -> bool:
-    """Whether a mark between two characters is a token of its own."""
+def _is_cut(before: int, point: int, width: int, after: int, classes: Bytes) -> bool:
+    """Whether a mark, or a run of `width` hyphens or full stops, between two characters is a token
+    of its own."""
     left, right = classes[before], classes[after]
-    if point in (_HYPHEN, _EN_DASH, _EM_DASH):
+    if point == _ELLIPSIS or (point == _DOT and width > 1):
+        return True
+    if point in (_STAR, _PLUS, _CARET):
+        return bool(left & DIGIT) and bool(right & DIGIT)
+    if point in (_HYPHEN, _EN_DASH, _EM_DASH, _TILDE):
         if left & LETTER and right & LETTER:
-            return True
-        return point == _HYPHEN and bool(left & DIGIT) and bool(right & DIGIT)
+            return point != _HYPHEN or width <= 3
+        return point == _HYPHEN and width == 1 and bool(left & DIGIT) and bool(right & DIGIT)
     if point == _COMMA:
         return bool(left & LETTER) and bool(right & LETTER)
     if point == 0x3A or point == 0x2F or 0x3C <= point <= 0x3E:  # : / < = >
@@ -166,12 +189,18 @@ def _take_apart(
         stop = start + width
         if point == _DOT:
             stop = _run_end(data, start, end, point)
+            if stop - start == 1 and stop < end:
+                break
         k = _put(out, k, start, stop, _chars(data, start, stop))
         start = stop
     n_tail = 0
     while start < end:
         point, place = _last(data, start, end)
-        if not _is_mark(point, classes):
+        if place > start:
+            before, _ = _last(data, start, place)
+            if not _closes(before, point, classes):
+                break
+        elif not _is_mark(point, classes):
             break
         if point == _DOT:
             place = _run_start(data, start, end, point)
@@ -186,15 +215,19 @@ def _take_apart(
         point, width = decode(data, at, core_end)
         is_token = False
         if classes[point] & _MARKS and at > start and at + width < core_end:
-            after, _ = decode(data, at + width, core_end)
-            is_token = _is_cut(before, point, after, classes)
+            if point in (_DOT, _HYPHEN):
+                width = _run_end(data, at, core_end, point) - at
+            if at + width < core_end:
+                after, _ = decode(data, at + width, core_end)
+                is_token = _is_cut(before, point, width, after, classes)
         if is_token:
             if at > piece:
                 k = _put(out, k, piece, at, chars)
-            k = _put(out, k, at, at + width, 1)
+            n_chars = _chars(data, at, at + width)
+            k = _put(out, k, at, at + width, n_chars)
             piece, chars = at + width, 0
         else:
-            chars += 1
+            chars += _chars(data, at, at + width)
         before = point
         at += width
     if piece < core_end:

@@ -66,7 +66,10 @@ def value_at(node: Any, setting: str) -> Any:
         file, _, key = setting.partition(":")
         with open(RECIPES / file, newline="", encoding="utf-8") as lines:
             rows = {row.pop("language"): row for row in csv.DictReader(lines)}
-        return {name: yaml.safe_load(value) for name, value in rows[key].items()}
+        language, _, column = key.partition(".")
+        row = {name: yaml.safe_load(value) for name, value in rows[language].items()}
+        words = row.pop("stop_words")
+        return words if column == "stop_words" else row
     for part in setting.split("."):
         if isinstance(node, list):
             node = {entry_name(entry): without_name(entry) for entry in node}

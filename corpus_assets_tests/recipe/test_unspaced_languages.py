@@ -11,6 +11,7 @@ from corpus_assets.select.rules import SelectionSettings
 from corpus_assets.select.selection import select
 from corpus_assets.signals.base import CountsWords
 from corpus_assets.signals.stages.signals import compute_signals
+from corpus_assets.signals.stop_words import StopWords
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 LANGUAGES = {"bo", "ja", "km", "lo", "my", "th", "zh"}
@@ -93,5 +94,6 @@ def test_fineweb2_has_rules_and_stop_words_for_each_of_its_languages() -> None:
     recipe = load_recipe(RECIPES / "fineweb2.yaml")
     (languages,) = (rule.allowed for rule in recipe.selection.rules if rule.name == "language")
     assert set(languages or ()) == set(table("fineweb2-languages.csv")) >= LANGUAGES
-    asked = {rule.only_languages for rule in recipe.selection.rules if rule.only_languages}
-    assert asked == {(language,) for language in languages or ()}
+    (stops,) = (f for f in recipe.signals.families if isinstance(f, StopWords))
+    assert set(stops.languages) == set(languages or ())
+    assert all(len(words) > 5 for words in stops.languages.values())

@@ -12,14 +12,12 @@ from corpus_assets.signals.published.gopher import GopherQuality
 from corpus_assets.signals.published.redpajama import RedPajama
 from corpus_assets.signals.repetition import Repetition
 from corpus_assets.signals.stages.settings import SignalSettings
-from corpus_assets.signals.stop_words import StopWords
 from corpus_assets_tests.signals.test_statistics import batch_of
 from corpus_assets_tests.text.test_segment import TEXTS, random_texts, words_of
 
 PAGE = "\n".join(text for text in TEXTS if text)
 REAL = [PAGE, *TEXTS, f"{PAGE}\n{PAGE}"]
 RANDOM = random_texts(seed=3, n=200)
-STOPS = ("在", "は", "เป็น", "the")
 FAMILIES: list[CountsWords] = [
     GopherQuality(),
     Repetition(),
@@ -28,7 +26,6 @@ FAMILIES: list[CountsWords] = [
     DatatroveGopher(),
     DatatroveFineWeb(),
     RedPajama(),
-    StopWords(lists={"some": STOPS}),
     C4Lines(min_words=3, end_marks=""),
     BadWords(words=("坏",)),
 ]

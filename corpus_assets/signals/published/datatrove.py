@@ -55,7 +55,7 @@ class DatatroveGopher(CountsWords):
       all characters of the text.
     """
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     family: Literal["datatrove_gopher"] = "datatrove_gopher"
 
@@ -169,7 +169,7 @@ class DatatroveFineWeb(CountsWords):
     * `newline_to_word_ratio` (at most 0.3): line ends for each word.
     """
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     family: Literal["datatrove_fineweb"] = "datatrove_fineweb"
 

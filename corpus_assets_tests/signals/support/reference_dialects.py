@@ -44,18 +44,30 @@ def split_at_line_ends(text: str) -> list[str]:
 
 
 def is_mark(character: str) -> bool:
-    stays = "@_\u0f0b\u0f0c-/\\|~^¶"
-    return character not in stays and unicodedata.category(character)[0] in "PS"
+    stays = "@\u0f0b\u0f0c-/\\|~^¶"
+    category = unicodedata.category(character)
+    return character not in stays and (
+        category[0] == "P" or (category[0] == "S" and (category != "Sm" or character in "<>=+"))
+    )
+
+
+def closes(before: str, mark: str) -> bool:
+    if mark == "=":
+        return False
+    is_currency = mark in "$฿" or "¢" <= mark <= "¥" or "\u20a0" <= mark <= "\u20cf"
+    return before.isdecimal() if is_currency or mark in "+%" else is_mark(mark)
 
 
 def is_cut(before: str, mark: str, after: str) -> bool:
-    if mark in "-–—" and before.isalpha() and after.isalpha():
+    if mark == "…" or (mark[0] == "." and len(mark) > 1):
         return True
-    if mark == "-":
+    if mark in ("-", "--", "---", "–", "—", "~") and before.isalpha() and after.isalpha():
+        return True
+    if mark in ("-", "+", "*", "^"):
         return before.isdecimal() and after.isdecimal()
     if mark == ",":
         return before.isalpha() and after.isalpha()
-    if mark in ":/<=>":
+    if mark in (":", "/", "<", "=", ">"):
         return before.isalnum() and after.isalpha()
     is_titled = before.islower() or (before.istitle() and not before.isupper())
     return mark == "." and is_titled and after.isupper()
@@ -67,10 +79,12 @@ def take_apart(word: str) -> list[str]:
     while word and is_mark(word[0]):
         run = re.match(r"\.+", word)
         mark = run.group() if run else word[0]
+        if mark == "." and len(word) > 1:
+            break
         front.append(mark)
         word = word[len(mark) :]
     back: list[str] = []
-    while word and is_mark(word[-1]):
+    while word and (closes(word[-2], word[-1]) if len(word) > 1 else is_mark(word)):
         run = re.search(r"\.+\Z", word)
         mark = run.group() if run else word[-1]
         if mark == "." and "." in word[:-1]:
@@ -82,12 +96,14 @@ def take_apart(word: str) -> list[str]:
         back.insert(0, ending.group())
         word = word[: ending.start()]
     pieces = [""]
-    for place, character in enumerate(word):
-        inside = 0 < place < len(word) - 1
-        if inside and is_cut(word[place - 1], character, word[place + 1]):
-            pieces += [character, ""]
+    place = 0
+    for part in re.findall(r"(?s)\.+|-+|.", word):
+        end = place + len(part)
+        if place > 0 and end < len(word) and is_cut(word[place - 1], part, word[end]):
+            pieces += [part, ""]
         else:
-            pieces[-1] += character
+            pieces[-1] += part
+        place = end
     return [*front, *(piece for piece in pieces if piece), *back]
 
 
@@ -131,11 +147,6 @@ def datatrove(text: str, words: list[str]) -> dict[str, float]:
     for n in range(5, 11):
         out[f"dup_{n}_gram_share"] = share(later_ngram_chars(words, n), n_chars)
     return {f"datatrove_{name}": value for name, value in out.items()}
-
-
-def stop_words(text: str, lists: dict[str, tuple[str, ...]]) -> dict[str, float]:
-    words = set(text.split())
-    return {f"stop_words_{name}": len(words & set(listed)) for name, listed in lists.items()}
 
 
 def dolma(text: str) -> dict[str, float]:
