@@ -2,6 +2,7 @@
 
 __all__ = [
     "canonical",
+    "chat_markers",
     "ids",
     "key_files",
     "line_kinds",

@@ -36,8 +36,9 @@ class Markers:
     suffix: int
     middle: int
 
-    def __contains__(self, token: object) -> bool:
-        return token in (self.prefix, self.suffix, self.middle)
+    @property
+    def ids(self) -> tuple[int, int, int]:
+        return self.prefix, self.suffix, self.middle
 
 
 def find_markers(added_tokens: Mapping[int, Any]) -> Markers | None:

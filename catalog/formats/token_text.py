@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from catalog.formats.chat_markers import marker_chars
 from catalog.formats.token_order import find_markers
 
 
@@ -51,6 +52,10 @@ class TokenBytes:
         added = self._tokenizer.get_added_tokens_decoder()
         self._added = {number: token.content for number, token in added.items()}
         self.markers = find_markers(added)
+        unwritten = {} if self.markers is None else dict.fromkeys(self.markers.ids, "")
+        self._in_text = {
+            number: char.encode() for number, char in (unwritten | marker_chars(added)).items()
+        }
 
     def of(self, token: int) -> bytes:
         """Return bytes of one token; an added token (end of document, say) is its own text."""
@@ -62,10 +67,10 @@ class TokenBytes:
         return bytes(self._letters[letter] for letter in written)
 
     def lengths_and_text(self, tokens: Sequence[int]) -> tuple[list[int], bytes]:
-        """Return byte length of each token, and all their bytes together; markers of
-        fill-in-the-middle have none."""
-        unwritten = self.markers or ()
-        pieces = [b"" if token in unwritten else self.of(token) for token in tokens]
+        """Return byte length of each token, and all their bytes together. Markers are
+        what stands for them in a text."""
+        known = self._in_text
+        pieces = [known[token] if token in known else self.of(token) for token in tokens]
         return [len(piece) for piece in pieces], b"".join(pieces)
 
 

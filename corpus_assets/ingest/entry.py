@@ -69,6 +69,15 @@ class SourceEntry(SourceSpec):
         return self
 
     @model_validator(mode="after")
+    def _messages_are_in_rows(self) -> "SourceEntry":
+        if self.has_messages and self.format not in ("jsonl", "parquet"):
+            raise ValueError(
+                f"fields.messages: files of format {self.format} have no messages; use jsonl or "
+                "parquet"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _is_complete(self) -> "SourceEntry":
         if self.crawl is None and not self.snapshots:
             raise ValueError(f"source {self.name}: `snapshots` must name at least one")

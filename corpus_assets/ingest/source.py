@@ -23,6 +23,12 @@ class FieldNames(Settings):
     )
     url: str | None = None
     text: str = "text"
+    messages: str | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="a list of messages (`role`, `content`, `tool_calls`, `reasoning_content`), "
+        "instead of `text`; markers between them are special tokens",
+    )
     path: str | None = Field(default=None, description="path of a source file in its repository")
     licence: str | None = None
     language: str | None = None
@@ -46,7 +52,7 @@ class FieldNames(Settings):
         """All columns that are named, each once."""
         key = self.key if isinstance(self.key, tuple) else (self.key,)
         rest = (
-            self.url, self.text, self.path, self.licence, self.language, self.title,
+            self.url, self.messages or self.text, self.path, self.licence, self.language, self.title,
             self.derived_from, self.generator, *self.labels.values(), *self.scores.values(),
         )  # fmt: skip
         return tuple(dict.fromkeys(name for name in (*key, *rest) if name is not None))
@@ -70,3 +76,8 @@ class SourceSpec(Settings):
     code: CodeSettings | None = Field(
         default=None, description="gates for source files; always on for the format `code`"
     )
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether texts are conversations, with markers for special tokens."""
+        return self.fields.messages is not None

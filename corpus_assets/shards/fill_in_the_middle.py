@@ -7,7 +7,7 @@ so that every build of a seed, with or without other documents, makes the same o
 `catalog.formats.token_order` says how such tokens are read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,8 +48,9 @@ def encode_cut(
     texts: Sequence[str],
     settings: FillInTheMiddle,
     seed: int,
+    encode: Callable[[Sequence[str]], TokenBatch] | None = None,
 ) -> TokenBatch:
-    """Encode documents, those that are drawn as three pieces between markers."""
+    """Encode documents (by `encode`), those that are drawn as three pieces between markers."""
     markers = encoder.markers
     if markers is None:
         raise ModelError(
@@ -61,7 +62,7 @@ def encode_cut(
     pieces: list[str] = []
     for cut, text in zip(cuts, texts, strict=True):
         pieces += [text] if cut is None else cut.pieces(text)
-    encoded = encoder.encode_batch(pieces)
+    encoded = (encode or encoder.encode_batch)(pieces)
     prefix, suffix, middle = (
         np.array([marker], np.int32) for marker in (markers.prefix, markers.suffix, markers.middle)
     )

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from corpus_assets.core.stage import Calibration, Scope, Stage, part_stage
 from corpus_assets.core.store import read_output
 from corpus_assets.core.task import Task, TaskContext, count
 from corpus_assets.shards import route
+from corpus_assets.shards.chat import encode_chat
 from corpus_assets.shards.fill_in_the_middle import encode_cut
 from corpus_assets.shards.format import build_shard, token_dtype
 from corpus_assets.shards.planner import ShardsPlanner
@@ -28,6 +30,7 @@ from corpus_assets.shards.settings import FillInTheMiddle, PackSettings
 from corpus_assets.shards.tokens import Encoder, TokenBatch, encoder_of
 
 FILL_IN_THE_MIDDLE = "fill_in_the_middle"
+MESSAGES = "messages"
 
 GROUP_TOKENS = 1 << 27
 """Tokens in the slices that are brought together, by the number of shards: half a gigabyte."""
@@ -47,6 +50,8 @@ def _token_settings(pipeline: ShardsPlanner, snapshot: str) -> dict[str, Any]:
     settings = {"seed": recipe.seed, "special": recipe.tokenizer.special_names()}
     if recipe.has_labels:
         settings[LABELS.name] = True
+    if recipe.source_of(snapshot).has_messages:
+        settings[MESSAGES] = True
     cut = recipe.shards.fill_in_the_middle
     if cut and (cut.domains is None or recipe.source_of(snapshot).domain in cut.domains):
         settings[FILL_IN_THE_MIDDLE] = {"rate": cut.rate, "spm": cut.spm}
@@ -150,13 +155,16 @@ def _encoder(context: TaskContext) -> Encoder:
 
 
 def _encode(context: TaskContext, final: pa.Table) -> TokenBatch:
-    """Return the tokens of documents, for fill-in-the-middle where the recipe asks for it."""
+    """Return the tokens of documents, with markers where the recipe asks for them."""
     encoder, texts = _encoder(context), final["text"].to_pylist()
+    encode = encoder.encode_batch
+    if MESSAGES in context.task.settings:
+        encode = partial(encode_chat, encoder)
     if FILL_IN_THE_MIDDLE not in context.task.settings:
-        return encoder.encode_batch(texts)
+        return encode(texts)
     cut = context.settings(FillInTheMiddle, FILL_IN_THE_MIDDLE)
     doc_ids = final["doc_id"].to_pylist()
-    return encode_cut(encoder, doc_ids, texts, cut, context.task.settings["seed"])
+    return encode_cut(encoder, doc_ids, texts, cut, context.task.settings["seed"], encode)
 
 
 def _known_tokens(context: TaskContext, final: pa.Table) -> dict[int, Any]:

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
+from catalog.formats.chat_markers import marker_chars
 from catalog.formats.token_order import find_markers, text_places
 from corpus_assets.core.errors import ModelError, ShardError
 from corpus_assets.shards.kernels.spelling import spell_spans
@@ -178,7 +179,15 @@ class Encoder:
                 f"{eod_token} and {pad_token} share id {self.eod_id}; "
                 "padding needs an id of its own, add a pad token to the tokenizer"
             )
-        self.markers = find_markers(self._tokenizer.get_added_tokens_decoder())
+        added = self._tokenizer.get_added_tokens_decoder()
+        self.markers = find_markers(added)
+        self.chat_markers = {
+            number: char
+            for number, char in marker_chars(added).items()
+            if number not in (self.eod_id, self.pad_id)
+        }
+        for number, char in self.chat_markers.items():
+            self._table[number] = char.encode()
         self._definition = definition
         self._wants_fast = fast
         self._probe()
@@ -250,7 +259,8 @@ class Encoder:
         return TokenBatch.of([*ids, self.eod_id] for ids in pieces)
 
     def token_bytes(self, token: int) -> bytes:
-        """Return the bytes of a token; none for special tokens and unused ids."""
+        """Return the bytes of a token; none for special tokens and unused ids, but for markers of
+        conversations, which a character stands for in texts."""
         return self._table[token]
 
     def spell_spans(

@@ -93,11 +93,13 @@ def _is_asked(pipeline: TokenizerPlanner, snapshot: str) -> bool:
 
 
 def _place_settings(pipeline: TokenizerPlanner, snapshot: str) -> dict[str, Any]:
-    return {
+    source = pipeline.recipe.source_of(snapshot)
+    settings = {
         "sample": pipeline.recipe.tokenizer.sample.identity(),
         "seed": pipeline.recipe.seed,
-        "domain": pipeline.recipe.source_of(snapshot).domain,
+        "domain": source.domain,
     }
+    return settings | ({"messages": True} if source.has_messages else {})
 
 
 def run_amounts(context: TaskContext) -> None:
@@ -129,7 +131,10 @@ def run_sample(context: TaskContext) -> None:
     trained, held_out = sides(_places(context, final, settings), drawn)
     picked = pa.array(np.flatnonzero(trained | held_out))
     rows = final.take(picked).combine_chunks()
-    cut = pc.utf8_slice_codeunits(rows["text"], 0, MAX_DOCUMENT_CHARS)
+    text = rows["text"]
+    if "messages" in context.task.settings:  # markers are tokens already
+        text = pc.replace_substring_regex(text, r"[\x{FDD0}-\x{FDEF}]+", "\n")
+    cut = pc.utf8_slice_codeunits(text, 0, MAX_DOCUMENT_CHARS)
     columns = [
         rows["doc_id"],
         rows["domain"],

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from corpus_assets.ingest.formats.chat import chat_text
 from corpus_assets.ingest.formats.notebook import is_notebook, notebook_text
 from corpus_assets.ingest.gates import language_of
 from corpus_assets.ingest.records import RawRecord, Refusal, damaged
@@ -16,6 +17,10 @@ def record_of_row(
     """Return a row of ready text. One that has no text at all stays, to be dropped as `no_text`."""
     fields = spec.fields
     text = value(row, fields.text)
+    if fields.messages is not None:
+        text = chat_text(value(row, fields.messages))
+        if isinstance(text, Refusal):
+            return damaged(file, offset, length, text.detail or "")
     if text is not None and not isinstance(text, str):
         return damaged(file, offset, length, "text_is_not_a_string")
     path = string(row, fields.path)
