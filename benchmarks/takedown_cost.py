@@ -75,7 +75,7 @@ PHASES = {
     "publishing": ("versions/publish.py", "publish"),
     "of that, hashing files": ("core/store.py", "check_files"),
     "deleting": ("takedown/run.py", "_delete"),
-    "searching live texts and tokens": ("takedown/residue.py", "version"),
+    "searching live texts and tokens": ("takedown/search_tasks.py", "look_through"),
     "searching the home": ("takedown/home_search.py", "search_home"),
     "certificates": ("takedown/certificate.py", "write_certificates"),
 }

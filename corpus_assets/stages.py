@@ -28,7 +28,7 @@ from corpus_assets.dedup import (
     SURVIVOR_EXCHANGE,
 )
 from corpus_assets.ingest import CATEGORY_INDEX, DOCUMENTS, ROBOTS_INDEX, SITE_RULES
-from corpus_assets.lineage import LINEAGE_KEYS
+from corpus_assets.lineage import LINEAGE_KEYS, TEXT_KEYS
 from corpus_assets.select import QUALITY_CUTOFFS, SCORE_SURVIVORS, SELECTION, SURVIVORS
 from corpus_assets.shards import SHARD_COUNTS, SHARDS, TOKEN_SLICES, TOKENS
 from corpus_assets.signals import (
@@ -71,10 +71,10 @@ STAGES = graph_of(
             SENTENCE_SCORES,
             CLEAN_TEXT,
         ),
-        # Tokens, shards, and keys to find single documents by.
+        # Tokens, shards, and keys to find single documents and removed texts by.
         asset(AMOUNTS, DRAW, SAMPLE, TOKENIZER),
         asset(SHARD_COUNTS, TOKENS, TOKEN_SLICES, SHARDS),
-        LINEAGE_KEYS,
+        asset(TEXT_KEYS, LINEAGE_KEYS),
     ),
     given=("source_files",),
 )

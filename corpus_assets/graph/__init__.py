@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         language_losses_message,
         tokenizer_checks,
     )
-    from corpus_assets.graph.engine import Cleared, Engine, EngineChoice
+    from corpus_assets.graph.engine import Cleared, Engine, EngineChoice, PartsFailed
     from corpus_assets.graph.leases import (
         building,
         collecting,
@@ -45,6 +45,7 @@ __all__ = [
     "Cleared",
     "Engine",
     "EngineChoice",
+    "PartsFailed",
     "Pipeline",
     "StageIncomplete",
     "building",

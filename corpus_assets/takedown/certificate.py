@@ -4,7 +4,7 @@ It is written last: after the deletion, from a second look at the store and from
 request whose files could not all be deleted, or whose text other files still hold, gets one that
 names them, and another when they are gone. It is JSON in the store with a readable page beside it, and keeps ids of the removed texts
 and one-way digests of some of their 13-grams: enough to look for them again, not to read them
-(`corpus_assets.versions.gram_digests`).
+(`corpus_assets.lineage.text_digests`).
 """
 
 import json
@@ -23,11 +23,12 @@ from catalog.formats.order_book import SIGNATURE
 from catalog.takedown import Signer, certificate_bytes, deliver_book, expect_book
 from corpus_assets.core.store import Store, sha256_hex
 from corpus_assets.graph import Cleared
+from corpus_assets.lineage import GRAM_WORDS, KEPT_ONE_IN, MAX_DIGESTS
 from corpus_assets.takedown.certificate_page import render_certificate, strange_files
 from corpus_assets.takedown.residue import Search
-from corpus_assets.versions import GRAM_WORDS, KEPT_ONE_IN, MAX_DIGESTS, Change, ClusterChange
+from corpus_assets.versions import Change, ClusterChange
 
-FORMAT = "corpus-assets/takedown-certificate/3"
+FORMAT = "corpus-assets/takedown-certificate/4"
 ONCE = ("documents", "versions", "clusters", "files")
 """Certificates of a request with equal values here, and the same files that hold the text, are the
 same: none is written twice."""

@@ -42,11 +42,11 @@ from corpus_assets.core.store import Store
 from corpus_assets.core.store_s3 import S3Store
 from corpus_assets.evidence import find_pack
 from corpus_assets.ingest import load_snapshot_files, text_id_of
+from corpus_assets.lineage import GRAM_WORDS, DigestIndex
 from corpus_assets.shards import Encoder, exported_version
 from corpus_assets.takedown.contents import UNKNOWN, Reader, around
 from corpus_assets.takedown.copies import held_documents, with_earlier
 from corpus_assets.takedown.places import DELETE, Places, StoredValue, stored_values
-from corpus_assets.versions import GRAM_WORDS, DigestIndex
 
 TELL_S = 30.0
 SHOWN_DOCUMENT = re.compile(

@@ -1,38 +1,51 @@
 """Search what is still there for removed texts: exact copies and shared 13-grams.
 
 The removed texts are gone by then. They are known by their ids and by one-way digests of some
-of their 13-grams (`versions.gram_digests`), which a certificate keeps, so the same search can be made
-again at any time. Every live text, and every document decoded from a version's tokens, is
-searched. One that was scanned already (a final text that cleaning left as it was, tokens that spell
-it) is known by its digest and not scanned again.
+of their 13-grams (`lineage.text_digests`), which a certificate keeps, so the same search can be made
+again at any time.
+
+A run that takes documents out searches by keys (`scan`): live texts are read where the keys of
+their part leave it open whether one of them holds a removed text, and shards where such a text or a
+new one stands in them. Files that stages made from these texts hold none that they do not, and are
+not opened. The numbers are those of a full search, which `catalog takedown verify` makes: it
+reads every text, decodes every token and opens every file.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from tokenizers import Tokenizer
 
-from catalog.db import Registry
+from catalog.db import LineageRow, Registry, VersionRow
+from corpus_assets.core.result_index import StageResults
 from corpus_assets.core.schemas import DOC_ID
-from corpus_assets.core.store import Store, open_store, read_checked
-from corpus_assets.ingest import text_id_of
-from corpus_assets.shards import Encoder
+from corpus_assets.core.store import Output, Store, open_store
+from corpus_assets.core.task import Task
+from corpus_assets.graph import Engine
+from corpus_assets.ingest import DOCUMENTS
+from corpus_assets.lineage import TEXT_KEYS, text_keys_task
 from corpus_assets.takedown.home_search import Holder, HomeSearch, Tell, search_home
-from corpus_assets.text.codepoints import text_buffers
-from corpus_assets.versions import DigestIndex, published_manifest
-from corpus_loader import Manifest
-from corpus_loader.index import numpy_type
+from corpus_assets.takedown.scan import (
+    Findings,
+    Part,
+    Piece,
+    Scanner,
+    Shard,
+    Sought,
+    Spelling,
+    look_through,
+)
+from corpus_assets.takedown.search_tasks import engine_search
+from corpus_assets.versions import published_manifest
 
-SHARE_WORTH_NAMING = 0.3
-"""A text that holds this much of a removed one is reported, as a likely copy."""
+T = TypeVar("T")
+
+PARTS_AT_ONCE, SHARDS_AT_ONCE = 16, 16
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,8 @@ class Residue:
     bytes: int = 0
     holding: Sequence[Holder] = ()  # those that hold a removed text, whole or in good part
     not_searched: Sequence[tuple[str, str]] = ()  # those that could not be read, and why
+    texts_by_keys: int = 0  # of the texts, those that were not read: keys ruled them out
+    files_derived: int = 0  # made from texts that were looked at, and not opened
 
 
 @dataclass(frozen=True)
@@ -59,88 +74,91 @@ class Copy:
     in_training_data: bool
 
 
-@dataclass
-class _Seen:
-    """What was seen of one live document: removed document -> share of its 13-grams."""
+class Looker(Protocol):
+    """Looks through pieces of versions."""
 
-    shares: dict[str, float]
-    whole: set[bytes]
-    in_training_data: bool = False
+    def look_through(self, pieces: Sequence[Piece]) -> Findings: ...
+
+
+class InOneProcess:
+    """Looks through pieces here, those of a snapshot after one another. Memory: the ids of its
+    texts."""
+
+    def __init__(self, store: Store, sought: Sought) -> None:
+        self._store, self._sought = store, sought
+
+    def look_through(self, pieces: Sequence[Piece]) -> Findings:
+        found = Findings()
+        for _, some in groupby(sorted(pieces, key=_snapshot), _snapshot):
+            scanner = Scanner(self._sought)
+            for piece in some:
+                look_through(self._store, scanner, piece)
+            found.add(scanner.found)
+        return found
+
+
+def _snapshot(piece: Piece) -> str:
+    return piece.snapshot
 
 
 class Search:
-    """One search over any number of files. Memory: a set of digests of one snapshot's texts.
+    """One search over live versions and a home. `held_by` are the versions that the documents were
+    taken out of."""
 
-    `text_ids` and `digests` are those of the removed documents, by id. `watched` are documents of
-    which it is noted whether they are in the training data, however little they share. `held_by` are
-    the versions that the documents were taken out of.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        text_ids: Mapping[str, bytes],
-        digests: Mapping[str, Sequence[str]],
-        watched: Collection[str] = (),
-        held_by: Collection[str] = (),
-    ) -> None:
+    def __init__(self, store: Store, sought: Sought, held_by: Collection[str] = ()) -> None:
         self._store = store
+        self._sought = sought
         self._held_by = held_by
-        self._text_ids = dict(text_ids)
-        self._index = DigestIndex(digests, SHARE_WORTH_NAMING)
-        self._whole = set(text_ids.values())
-        self._scanned: set[bytes] = set()
-        self._close: dict[bytes, dict[str, float]] = {}  # by the id of a text that is close
-        self._watched = pa.array(sorted(bytes.fromhex(one) for one in watched), DOC_ID)
-        self._seen: dict[bytes, _Seen] = {}  # by the document that is watched or has such a text
-        self._decoders: dict[str, Encoder] = {}
-        self._texts = self._tokens = 0
+        self._found = Findings()
         self._paths: set[str] = set()  # files of the store that were looked at
+        self._derived = 0
         self._home: HomeSearch | None = None
-        self._exact: Counter[bytes] = Counter()
 
     @property
     def removed(self) -> Collection[str]:
         """Ids of the removed documents."""
-        return self._text_ids.keys()
+        return self._sought.text_ids.keys()
 
     @property
     def residue(self) -> Residue:
         """What was found of any removed document."""
-        return self.residue_of(self._text_ids)
+        return self.residue_of(self.removed)
 
     def residue_of(self, doc_ids: Collection[str]) -> Residue:
         """Return what was found of some of the removed documents."""
-        wanted = set(doc_ids)
-        whole = {self._text_ids[doc_id] for doc_id in wanted}
-        home = self._home
-        copied = {one for seen in self._seen.values() for one in seen.shares}
-        held = {text_id for seen in self._seen.values() for text_id in seen.whole}
-        copied |= {one for one in wanted if self._text_ids[one] in held}
+        wanted, text_ids = set(doc_ids), self._sought.text_ids
+        whole = {text_ids[doc_id] for doc_id in wanted}
+        found, home = self._found, self._home
+        copied = {one for seen in found.seen.values() for one in seen.shares}
+        held = {text_id for seen in found.seen.values() for text_id in seen.whole}
+        copied |= {one for one in wanted if text_ids[one] in held}
+        searched: dict[str, Any] = (
+            {
+                "files": home.files,
+                "bytes": home.total_bytes,
+                "holding": home.holders_of(wanted, copied),
+                "not_searched": home.not_searched,
+            }
+            if home
+            else {}
+        )
         return Residue(
-            self._texts,
-            self._tokens,
-            sum(self._exact[text_id] for text_id in whole),
-            sum(not wanted.isdisjoint(seen.shares) for seen in self._seen.values()),
-            *(
-                (
-                    home.files,
-                    home.total_bytes,
-                    home.holders_of(wanted, copied),
-                    home.not_searched,
-                )
-                if home
-                else ()
-            ),
+            found.texts,
+            found.tokens,
+            sum(found.exact[text_id] for text_id in whole),
+            sum(not wanted.isdisjoint(seen.shares) for seen in found.seen.values()),
+            **searched,
+            texts_by_keys=found.unread,
+            files_derived=self._derived,
         )
 
     def copies_of(self, doc_ids: Collection[str], watched: Collection[str] = ()) -> list[Copy]:
         """Live documents that hold some of the removed documents, whole or in good part; those
         that are watched in any case."""
         wanted = set(doc_ids)
-        whole = {self._text_ids[doc_id] for doc_id in wanted}
+        whole = {self._sought.text_ids[doc_id] for doc_id in wanted}
         found = []
-        for doc_id, seen in sorted(self._seen.items()):
+        for doc_id, seen in sorted(self._found.seen.items()):
             exact = not whole.isdisjoint(seen.whole)
             share = max((seen.shares[one] for one in wanted & seen.shares.keys()), default=0.0)
             if exact or share or doc_id.hex() in watched:
@@ -148,112 +166,177 @@ class Search:
                 found.append(Copy(doc_id.hex(), exact, percent, seen.in_training_data))
         return found
 
-    def everywhere(
+    def look_everywhere(
         self, registry: Registry, home: Path | None, kept: Collection[str], tell: Tell
     ) -> None:
-        """Look through all live versions, then through all other files of the home but `kept`."""
+        """Read all live versions, then all other files of the home but `kept`."""
+        looker = InOneProcess(self._store, self._sought)
         self._paths.update(kept)
-        for version in registry.versions():
-            if version.status == "live":
-                self.version(registry, version.name)
+        for version in _live(registry):
+            pieces = [*self._parts(registry, version), *self._shards(version)]
+            self._found.add(looker.look_through(pieces))
         if home is not None:
-            self.home(registry, home.resolve(), tell)
+            self._look_home(registry, home, tell)
 
-    def version(self, registry: Registry, name: str) -> None:
-        """Look through a version: its texts, extracted and final, and its tokens."""
-        manifest = published_manifest(self._store, registry.version(name))
-        files: dict[str, list[str]] = {}
-        for table in ("documents", "final_text"):
-            for row in registry.lineage_files(name, table):
-                files.setdefault(row.snapshot or "", []).append(row.path)
-        for snapshot, paths in files.items():
-            self.snapshot(dict.fromkeys(paths), manifest, snapshot)
+    def look_by_keys(
+        self,
+        registry: Registry,
+        looker: Looker,
+        home: Path,
+        rewritten: Collection[str],
+        tell: Tell,
+    ) -> None:
+        """Look through all live versions by keys, and decode the `rewritten` shards (SHA-256); then
+        through all other files of the home but those that were made from their texts."""
+        keys: dict[str, StageResults] = {}
+        for version in _live(registry):
+            self._found.add(looker.look_through([*self._parts(registry, version, keys)]))
+        named = tuple(sorted({d.hex() for d in self._found.seen} | {*self._sought.watched}))
+        for version in _live(registry):
+            pieces = [*self._shards(version, named, rewritten)]
+            self._found.add(looker.look_through(pieces))
+        derived = {
+            output.path
+            for artifact in registry.artifacts()
+            if artifact.stage != DOCUMENTS.name
+            for output in artifact.outputs
+        }
+        self._derived = len(derived - self._paths)
+        self._paths |= derived
+        self._look_home(registry, home, tell)
 
-    def home(self, registry: Registry, root: Path, tell: Tell) -> None:
+    def _look_home(self, registry: Registry, home: Path, tell: Tell) -> None:
         """Look through all other files of a home, once its live versions are done."""
-        decoders = list(self._decoders.values())
-        self._home = HomeSearch(self._text_ids, self._index, decoders, tell, held_by=self._held_by)
-        search_home(root, self._store, registry, self._home, self._paths)
-
-    def snapshot(self, tables: Iterable[str], manifest: Manifest | None, snapshot: str) -> None:
-        """Look through a snapshot: its Parquet files (doc_id, text), extracted ones first, and
-        its shards."""
-        self._scanned.clear()
-        for path in (path for path in tables if path not in self._paths):
-            self._paths.add(path)
-            for table in _texts(self._store, path):
-                self._look(table)
-        if manifest is None:
-            return
-        for shard in (s for g in manifest.groups if g.snapshot == snapshot for s in g.shards):
-            if shard.bin.path in self._paths:
-                continue
-            self._paths.add(shard.bin.path)
-            found = np.fromfile(self._store.local(shard.bin.path), numpy_type(manifest.dtype))
-            flat = found.astype(np.int32, copy=False)
-            spans = pq.read_table(self._store.local(shard.spans.path))
-            decoded = _decoded(flat, spans, manifest.seq_len, self._decoder(manifest))
-            self._look(decoded, in_training_data=True)
-            self._tokens += shard.tokens
-
-    def _look(self, table: pa.Table, in_training_data: bool = False) -> None:
-        ids: list[bytes] = (
-            table["text_id"].to_pylist()
-            if "text_id" in table.column_names
-            else _text_ids(table["text"])
+        spellings = {
+            spelling.sha256: spelling
+            for version in _live(registry)
+            for spelling in [Spelling.of(published_manifest(self._store, version))]
+        }
+        decoders = [spelling.encoder(self._store) for spelling in spellings.values()]
+        sought = self._sought
+        self._home = HomeSearch(
+            sought.text_ids, sought.index, decoders, tell, held_by=self._held_by
         )
-        self._texts += len(ids)
-        self._exact.update(text_id for text_id in ids if text_id in self._whole)
-        new = [row for row, text_id in enumerate(ids) if text_id not in self._scanned]
-        some = table.take(pa.array(new, pa.int64())) if len(new) < len(ids) else table
-        for row, removed, share in self._index.scan(some["text"]):
-            self._close.setdefault(ids[new[row]], {})[removed] = share
-        self._scanned.update(ids)
-        watched = pc.is_in(table["doc_id"], self._watched).to_pylist()
-        close = [
-            row
-            for row, (i, is_watched) in enumerate(zip(ids, watched, strict=True))
-            if is_watched or i in self._close or i in self._whole
-        ]
-        doc_ids = table["doc_id"].take(pa.array(close, pa.int64())).to_pylist()
-        for row, doc_id in zip(close, doc_ids, strict=True):
-            seen = self._seen.setdefault(doc_id, _Seen({}, set()))
-            for removed, share in self._close.get(ids[row], {}).items():
-                seen.shares[removed] = max(share, seen.shares.get(removed, 0.0))
-            seen.whole |= {ids[row]} & self._whole
-            seen.in_training_data |= in_training_data
+        search_home(home.resolve(), self._store, registry, self._home, self._paths)
 
-    def _decoder(self, manifest: Manifest) -> Encoder:
-        """Load the version's tokenizer, its special tokens named by the ids in the manifest."""
-        ref = manifest.tokenizer
-        if ref.sha256 not in self._decoders:
-            data = read_checked(self._store, ref.path, ref.sha256)
-            names = Tokenizer.from_str(data.decode())
-            eod, pad = names.id_to_token(ref.eod_id) or "", names.id_to_token(ref.pad_id) or ""
-            self._decoders[ref.sha256] = Encoder(data, eod_token=eod, pad_token=pad, fast=False)
-        return self._decoders[ref.sha256]
+    def _parts(
+        self,
+        registry: Registry,
+        version: VersionRow,
+        keys: dict[str, StageResults] | None = None,
+    ) -> Iterator[Piece]:
+        """Yield the parts of a version, without files that were looked at; with `keys`, what is
+        known of their texts (by snapshot, read where it is missing)."""
+        finals = {
+            (row.snapshot, row.part): row
+            for row in registry.lineage_files(version.name, "final_text")
+        }
+        rows = registry.lineage_files(version.name, "documents")
+        for snapshot, of_snapshot in groupby(rows, lambda row: row.snapshot or ""):
+            for some in _batches(list(of_snapshot), PARTS_AT_ONCE):
+                parts = []
+                for row in some:
+                    final = finals.get((row.snapshot, row.part))
+                    files = [_output(each) for each in (row, final) if each is not None]
+                    new = tuple(file for file in files if file.path not in self._paths)
+                    self._paths.update(file.path for file in new)
+                    if new:
+                        parts.append(Part(new, self._keys_of(snapshot, files, keys)))
+                if parts:
+                    yield Piece(snapshot, tuple(parts))
+
+    def _keys_of(
+        self, snapshot: str, files: Sequence[Output], keys: dict[str, StageResults] | None
+    ) -> Output | None:
+        """Return the keys of a part's two files; None where there are none."""
+        if keys is None or len(files) != 2:
+            return None
+        if snapshot not in keys:
+            keys[snapshot] = StageResults(self._store, TEXT_KEYS.name, snapshot)
+        task: Task = text_keys_task(*files)
+        result = keys[snapshot].find(task.fingerprint)
+        return next(iter(result.outputs.values())) if result is not None else None
+
+    def _shards(
+        self,
+        version: VersionRow,
+        named: tuple[str, ...] | None = None,
+        rewritten: Collection[str] = (),
+    ) -> Iterator[Piece]:
+        """Yield the shards of a version that were not looked at: to be decoded if they were
+        rewritten or hold one of the documents `named`, or in any case."""
+        manifest = published_manifest(self._store, version)
+        spelling = Spelling.of(manifest)
+        for snapshot, groups in groupby(manifest.groups, lambda group: group.snapshot):
+            shards = [Shard.of(shard) for group in groups for shard in group.shards]
+            new = [shard for shard in shards if shard.bin.path not in self._paths]
+            self._paths.update(shard.bin.path for shard in new)
+            is_read = [named is None or shard.bin.sha256 in rewritten for shard in new]
+            for doc_ids in {None, named}:
+                wanted = [
+                    s for s, read in zip(new, is_read, strict=True) if read == (doc_ids is None)
+                ]
+                for some in _batches(wanted, SHARDS_AT_ONCE):
+                    yield Piece(snapshot, (), tuple(some), spelling, doc_ids)
+
+
+def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (items[first : first + size] for first in range(0, len(items), size))
+
+
+def _live(registry: Registry) -> list[VersionRow]:
+    return [version for version in registry.versions() if version.status == "live"]
+
+
+def _output(row: LineageRow) -> Output:
+    return Output(row.path, row.sha256, 0, row.rows)
 
 
 def search_live(
     store: Store,
     registry: Registry,
+    engine: Engine,
     removed: pa.Table,
     watched: Collection[str],
     held_by: Collection[str],
+    rewritten: Collection[str],
     home: Path,
-    kept: Collection[str],
     tell: Tell,
 ) -> Search | None:
-    """Look through all live versions, and all other files of a home, for documents that were
-    taken out (doc_id, text_id, gram_digests). `kept` are files of the store known to hold them."""
+    """Look by keys for documents that were taken out (doc_id, text_id, gram_digests)."""
     if not removed.num_rows:
         return None
+    sought = _sought(removed, watched)
+    found = Search(store, sought, held_by)
+    with engine_search(store, engine, sought) as looker:
+        found.look_by_keys(registry, looker, home, rewritten, tell)
+    return found
+
+
+def search_fully(
+    store: Store,
+    registry: Registry,
+    removed: pa.Table,
+    watched: Collection[str],
+    held_by: Collection[str],
+    kept: Collection[str],
+    home: Path,
+    tell: Tell,
+) -> Search | None:
+    """Look for them in every file; `kept` are files of the store known to hold them."""
+    if not removed.num_rows:
+        return None
+    found = Search(store, _sought(removed, watched), held_by)
+    found.look_everywhere(registry, home, kept, tell)
+    return found
+
+
+def _sought(removed: pa.Table, watched: Collection[str]) -> Sought:
     names = [doc_id.hex() for doc_id in removed["doc_id"].to_pylist()]
     text_ids = dict(zip(names, removed["text_id"].to_pylist(), strict=True))
-    digests = dict(zip(names, removed["gram_digests"].to_pylist(), strict=True))
-    found = Search(store, text_ids, digests, watched, held_by)
-    found.everywhere(registry, home, kept, tell)
-    return found
+    return Sought(
+        text_ids, dict(zip(names, removed["gram_digests"].to_pylist(), strict=True)), watched
+    )
 
 
 def addresses(
@@ -265,7 +348,8 @@ def addresses(
     wanted = pa.array([bytes.fromhex(doc_id) for doc_id in sorted(doc_ids)], DOC_ID)
     found: dict[str, str] = {}
     for path in {row.path for name in versions for row in registry.lineage_files(name, "records")}:
-        table = pq.read_table(store.local(path), columns=["doc_id", "url", "url_key"])
+        with store.open(path) as file:
+            table = pq.read_table(file, columns=["doc_id", "url", "url_key"])
         for row in table.filter(pc.is_in(table["doc_id"], wanted)).to_pylist():
             found[row["doc_id"].hex()] = row["url"] or row["url_key"]
     return found
@@ -288,59 +372,6 @@ def search_again(
     store = open_store(store_url)
     text_ids = {row["doc_id"]: bytes.fromhex(row["text_id"]) for row in documents}
     digests = {row["doc_id"]: row["gram_digests"] for row in documents}
-    found = Search(store, text_ids, digests, held_by=held_by)
-    found.everywhere(registry, home, kept, tell)
+    found = Search(store, Sought(text_ids, digests), held_by)
+    found.look_everywhere(registry, home, kept, tell)
     return asdict(found.residue)
-
-
-def _texts(store: Store, path: str) -> Iterator[pa.Table]:
-    file = pq.ParquetFile(store.local(path))
-    columns = [name for name in ("doc_id", "text_id", "text") if name in file.schema_arrow.names]
-    for number in range(file.num_row_groups):
-        yield file.read_row_group(number, columns=columns, use_threads=False)
-
-
-def _text_ids(texts: pa.ChunkedArray) -> list[bytes]:
-    """Ids from the bytes where they lie: no string is made of any text."""
-    ids = []
-    for chunk in texts.chunks:
-        data, offsets = text_buffers(chunk.cast(pa.large_string()))
-        view = memoryview(data.data)
-        ids += [text_id_of(view[a:b]) for a, b in pairwise(offsets.tolist())]
-    return ids
-
-
-def _decoded(
-    flat: "np.ndarray[tuple[int], np.dtype[np.int32]]",
-    spans: pa.Table,
-    seq_len: int,
-    encoder: Encoder,
-) -> pa.Table:
-    """Decode the documents of a shard from their tokens.
-
-    Two rows may share a doc_id: the first spans at each place are one document's, the second
-    ones the other's.
-    """
-    ids = spans["doc_id"].combine_chunks()
-    number = pc.rank(ids, tiebreaker="dense").to_numpy().astype(np.int64)
-    place = spans["doc_token_offset"].to_numpy().astype(np.int64)
-    order = np.lexsort((place, number))
-    copy = np.zeros(len(order), np.int64)
-    twin = np.zeros(len(order), np.bool_)
-    twin[1:] = (np.diff(number[order]) == 0) & (np.diff(place[order]) == 0)
-    for i in np.flatnonzero(twin):
-        copy[order[i]] = copy[order[i - 1]] + 1
-    order = np.lexsort((place, copy, number))
-    is_first = np.ones(len(order), np.bool_)
-    is_first[1:] = (np.diff(number[order]) != 0) | (np.diff(copy[order]) != 0)
-    firsts = np.append(np.flatnonzero(is_first), len(order)).astype(np.int64)
-    starts = spans["sample"].to_numpy().astype(np.int64) * seq_len + spans["offset"].to_numpy()
-    lengths = spans["length"].to_numpy().astype(np.int64)
-    starts, lengths = starts[order], lengths[order]
-    if encoder.markers is not None and (flat == encoder.markers.prefix).any():
-        bounds = np.append(0, np.cumsum(lengths))
-        flat = flat[np.repeat(starts - bounds[:-1], lengths) + np.arange(bounds[-1])]
-        flat, starts = encoder.in_text_order(flat), bounds[:-1]
-    data, ends = encoder.spell_spans(flat, starts, lengths, firsts)
-    texts = pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(data))
-    return pa.table({"doc_id": ids.take(pa.array(order[firsts[:-1]])), "text": texts})

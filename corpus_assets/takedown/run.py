@@ -13,7 +13,7 @@ the same requests and comes to the same result.
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import click
@@ -62,7 +62,8 @@ from corpus_assets.takedown.certificate import (
 )
 from corpus_assets.takedown.copies import delete_copies
 from corpus_assets.takedown.home_search import Holder
-from corpus_assets.takedown.residue import Residue, Search, addresses, search_live
+from corpus_assets.takedown.residue import Residue, Search, addresses, search_fully, search_live
+from corpus_assets.takedown.search_tasks import function_of_search
 from corpus_assets.versions import (
     Change,
     Removed,
@@ -377,16 +378,7 @@ class Takedowns:
         watched = {d for found in clusters.values() for one in found for d in one.kept_after}
         states = {version.name: version.status for version in self.registry.versions()}
         after = [change.after for change in changes if states[change.after] == "live"]
-        found = search_live(
-            self.store,
-            self.registry,
-            removed,
-            watched,
-            [change.before for change in changes],
-            self.home.root,
-            deletion.kept,
-            self.tell,
-        )
+        found = self._search(removed, watched, changes, deletion)
         named = {number: self._named(removed, number) for number in ids}
         self._expect_none_left({doc_id for some in named.values() for doc_id in some})
         uncertified = [n for n in ids if named[n] or self._certified(n) is None]
@@ -412,6 +404,28 @@ class Takedowns:
             for change in changes:
                 forget_removed(self.store, change.after)
         return outcome
+
+    def _search(
+        self,
+        removed: pa.Table,
+        watched: Collection[str],
+        changes: Sequence[Change],
+        deletion: Deletion,
+    ) -> Search | None:
+        """Search by keys, on the engine. Where something of the old versions is there, or a run before
+        left it, what is derived from them may be too: then everything is read."""
+        before = [change.before for change in changes]
+        place = (self.store, self.registry)
+        was_open = any(self.registry.certificates(number) for number in self.claimed)
+        if deletion.outcome != "deleted" or was_open:
+            kept, root = deletion.kept, self.home.root
+            return search_fully(*place, removed, watched, before, kept, root, self.tell)
+        rewritten = {now for change in changes for _, now in change.shards.values() if now}
+        choice = self.engine or EngineChoice(workers=1)
+        with choice.opened(self.home.store_url, function_of_search, self.tell) as engine:
+            return search_live(
+                *place, engine, removed, watched, before, rewritten, self.home.root, self.tell
+            )
 
     def _still_open(
         self, outcome: Outcome, named: Mapping[int, Sequence[str]], found: Search | None

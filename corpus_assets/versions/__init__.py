@@ -11,12 +11,6 @@ if TYPE_CHECKING:
     from corpus_assets.versions.funnel import FunnelStep, funnel_steps
     from corpus_assets.versions.gates import MODELS_GATE, release_if_passed
     from corpus_assets.versions.gc import WEIGHTS_FOLDER, Collected, collect_garbage
-    from corpus_assets.versions.gram_digests import (
-        GRAM_WORDS,
-        KEPT_ONE_IN,
-        MAX_DIGESTS,
-        DigestIndex,
-    )
     from corpus_assets.versions.panel import check_panels
     from corpus_assets.versions.pins import (
         ALL_CALIBRATIONS,
@@ -59,15 +53,11 @@ else:
 __all__ = [
     "ALL_CALIBRATIONS",
     "DRIFT_CHECKS",
-    "GRAM_WORDS",
-    "KEPT_ONE_IN",
-    "MAX_DIGESTS",
     "MODELS_GATE",
     "WEIGHTS_FOLDER",
     "Change",
     "ClusterChange",
     "Collected",
-    "DigestIndex",
     "Foreseen",
     "FunnelStep",
     "Removed",

@@ -17,8 +17,8 @@ from catalog.db import ActionRow, LineageRow
 from corpus_assets.core.schemas import DOCUMENTS
 from corpus_assets.core.store import Store, local_checked
 from corpus_assets.ingest import DOCUMENT_KEYS, Suppressions, covered_records
+from corpus_assets.lineage import gram_digests
 from corpus_assets.versions.cluster_changes import ClusterChange, cluster_changes
-from corpus_assets.versions.gram_digests import gram_digests
 from corpus_loader import Manifest
 
 KEYS = ["doc_id", "url_key", "host", *DOCUMENT_KEYS]

@@ -19,12 +19,12 @@ from corpus_assets.cli.export import LAYOUTS
 from corpus_assets.cli.main import main
 from corpus_assets.core.home import Home
 from corpus_assets.defs.runs import DagsterRuns
+from corpus_assets.lineage.text_digests import DigestIndex
 from corpus_assets.session import open_session
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.contents import Reader
 from corpus_assets.takedown.home_search import Found
 from corpus_assets.takedown.run import run_pending
-from corpus_assets.versions.gram_digests import DigestIndex
 from corpus_assets_tests.ingest.warc_bytes import response
 from corpus_assets_tests.small_corpus import (
     EVAL_TEXT,

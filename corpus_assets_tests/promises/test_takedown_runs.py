@@ -149,6 +149,8 @@ def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
     again = verify_takedown(*place, 1).search
     counts = ("texts", "tokens", "exact", "similar")
     assert [again[name] for name in counts] == [certificate["search"][name] for name in counts]
+    assert 0 < certificate["search"]["texts_by_keys"] < again["texts"]
+    assert (again["texts_by_keys"], again["files_derived"]) == (0, 0)
     monkeypatch.setattr("catalog.plugins.entry_points", lambda group: [])
     assert verify_takedown(*place, 1).search is None
     path = home / "store" / "certificates" / "00000001.json"

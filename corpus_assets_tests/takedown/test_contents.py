@@ -26,13 +26,13 @@ import pytest
 import zstandard
 
 from corpus_assets.ingest.document_names import make_text_id
+from corpus_assets.lineage.text_digests import DigestIndex, gram_digests
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown import contents
 from corpus_assets.takedown.contents import CHUNK, MAX_DEPTH, UNKNOWN
 from corpus_assets.takedown.home_search import HomeSearch
 from corpus_assets.tokenizer.settings import TokenizerSettings
 from corpus_assets.tokenizer.train import train_tokenizer
-from corpus_assets.versions.gram_digests import DigestIndex, gram_digests
 from corpus_assets_tests.small_corpus import GERMAN, prose
 
 REMOVED, OTHER = prose("removed"), prose("other")

@@ -18,12 +18,12 @@ import pytest
 import zstandard
 
 from corpus_assets.ingest.document_names import make_text_id
+from corpus_assets.lineage.text_digests import DigestIndex, gram_digests
 from corpus_assets.shards.tokens import Encoder
 from corpus_assets.takedown.contents import CHUNK, OVERLAP
 from corpus_assets.takedown.home_search import HomeSearch
 from corpus_assets.tokenizer.settings import TokenizerSettings
 from corpus_assets.tokenizer.train import train_tokenizer
-from corpus_assets.versions.gram_digests import DigestIndex, gram_digests
 from corpus_assets_tests.ingest.warc_bytes import response
 from corpus_assets_tests.small_corpus import html, prose
 

@@ -1,7 +1,9 @@
 """The search for what was taken out, in stored texts and in tokens."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,16 +11,25 @@ import pytest
 
 from catalog.formats.token_order import MARKER_NAMES
 from corpus_assets.core.schemas import DOC_ID
-from corpus_assets.core.store import LocalStore, sha256_hex
+from corpus_assets.core.store import LocalStore, Output, sha256_hex
 from corpus_assets.ingest.document_names import make_text_id
+from corpus_assets.lineage.text_digests import gram_digests
 from corpus_assets.shards.fill_in_the_middle import encode_cut
 from corpus_assets.shards.format import build_shard
 from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD, FillInTheMiddle, PackSettings
 from corpus_assets.shards.tokens import Encoder
-from corpus_assets.takedown.residue import Residue, Search
+from corpus_assets.takedown.scan import (
+    Findings,
+    Part,
+    Piece,
+    Scanner,
+    Shard,
+    Sought,
+    Spelling,
+    look_through,
+)
 from corpus_assets.tokenizer.settings import TokenizerSettings
 from corpus_assets.tokenizer.train import train_tokenizer
-from corpus_assets.versions.gram_digests import gram_digests
 from corpus_assets_tests.small_corpus import prose
 from corpus_loader.manifest import FileRef, Group, Manifest, RecipeRef, ShardRef, TokenizerRef
 
@@ -88,14 +99,36 @@ def _version(
     )
 
 
-def _search(
-    store: LocalStore, removed: dict[str, str], tables: Sequence[str], manifest: Manifest | None
-) -> Residue:
+def _sought(removed: dict[str, str]) -> Sought:
     text_ids = {doc_id: make_text_id(text) for doc_id, text in removed.items()}
-    digests = dict(zip(removed, gram_digests(list(removed.values())), strict=True))
-    search = Search(store, text_ids, digests)
-    search.snapshot(tables, manifest, "S")
-    return search.residue
+    return Sought(text_ids, dict(zip(removed, gram_digests(list(removed.values())), strict=True)))
+
+
+def _search(
+    store: LocalStore,
+    removed: dict[str, str],
+    tables: Sequence[str],
+    manifest: Manifest | None,
+    doc_ids: tuple[str, ...] | None = None,
+) -> "_Counts":
+    scanner = Scanner(_sought(removed))
+    texts = tuple(Output(path, "", 0, 0) for path in tables)
+    look_through(store, scanner, Piece("S", (Part(texts),)))
+    if manifest is not None:
+        shards = tuple(Shard.of(shard) for group in manifest.groups for shard in group.shards)
+        look_through(store, scanner, Piece("S", (), shards, Spelling.of(manifest), doc_ids))
+    found = Findings.from_json(json.loads(json.dumps(scanner.found.to_json())))
+    assert found == scanner.found
+    similar = sum(bool(seen.shares) for seen in found.seen.values())
+    return _Counts(found.texts, found.unread, found.tokens, found.exact.total(), similar)
+
+
+class _Counts(NamedTuple):
+    texts: int
+    unread: int
+    tokens: int
+    exact: int
+    similar: int
 
 
 def test_an_exact_copy_and_a_close_one_are_told_apart_in_stored_texts(tmp_path: Path) -> None:
@@ -136,3 +169,12 @@ def test_two_documents_of_one_id_are_decoded_apart(tmp_path: Path) -> None:
     manifest = _version(store, [REMOVED, REMOVED, OTHER], (END_OF_DOCUMENT, PAD), twins=True)
     found = _search(store, {"aa": REMOVED}, [], manifest)
     assert (found.texts, found.exact) == (3, 2)
+
+
+def test_shards_are_decoded_where_a_document_in_them_is_asked_for(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    manifest = _version(store, [OTHER, REMOVED], (END_OF_DOCUMENT, PAD))
+    there, elsewhere = (b"\1" * 16).hex(), (b"\7" * 16).hex()
+    counted = [_search(store, {"aa": REMOVED}, (), manifest, (one,)) for one in (there, elsewhere)]
+    assert [(c.texts, c.unread, c.exact) for c in counted] == [(2, 0, 1), (2, 2, 0)]
+    assert counted[0].tokens == counted[1].tokens

@@ -25,8 +25,8 @@ from catalog.takedown.certificates import broken_links
 from catalog.takedown.signing import Trust
 from corpus_assets.core.home import Home
 from corpus_assets.core.store import open_store
+from corpus_assets.lineage.text_digests import gram_digests
 from corpus_assets.takedown.certificate import Deletion, Proof, write_certificates
-from corpus_assets.versions.gram_digests import gram_digests
 from corpus_assets.versions.removed import REMOVED
 from corpus_assets_tests.small_corpus import prose
 

@@ -9,15 +9,15 @@ import pyarrow.parquet as pq
 from catalog.db.rows import LineageRow
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import LocalStore, sha256_hex
-from corpus_assets.text.characters import to_nfkc
-from corpus_assets.versions.cluster_changes import ClusterChange, cluster_changes
-from corpus_assets.versions.gram_digests import (
+from corpus_assets.lineage.text_digests import (
     GRAM_WORDS,
     KEPT_ONE_IN,
     MAX_DIGESTS,
     DigestIndex,
     gram_digests,
 )
+from corpus_assets.text.characters import to_nfkc
+from corpus_assets.versions.cluster_changes import ClusterChange, cluster_changes
 
 
 def _id(name: str) -> bytes:

@@ -46,6 +46,16 @@ def gram_digests(texts: Sequence[str]) -> list[list[str]]:
     return found
 
 
+def taken_digests(texts: pa.Array | pa.ChunkedArray) -> Hashes:
+    """Return the digests of all 13-grams of these texts that are taken: those that `gram_digests`
+    gives of each, and what it leaves out beyond the limit."""
+    found = [np.empty(0, np.uint64)]
+    for hashes, _ in _hashes(texts):
+        found.append(np.unique(hashes[_is_taken(_mixed(hashes))]))
+    digests: Hashes = hash_numbers(np.unique(np.concatenate(found)), _PERSON)
+    return digests
+
+
 class DigestIndex:
     """Find texts that hold a good share of a removed document's digests."""
 
@@ -58,8 +68,10 @@ class DigestIndex:
                 self._needed[doc_id] = max(1, round(min_share * len(listed)))
                 for digest in listed:
                     self._holders.setdefault(digest, []).append(doc_id)
-        numbers = (int.from_bytes(bytes.fromhex(digest), "little") for digest in self._holders)
-        self._numbers = np.sort(np.fromiter(numbers, np.uint64))
+        self._numbers = np.sort(np.fromiter(map(_number, self._holders), np.uint64))
+        listed_of = [list(map(_number, digests[doc_id])) for doc_id in self._needed]
+        self._digests = np.array([one for listed in listed_of for one in listed], np.uint64)
+        self._owners = np.repeat(np.arange(len(listed_of)), [len(listed) for listed in listed_of])
 
     def scan(self, texts: pa.Array | pa.ChunkedArray) -> Iterator[tuple[int, str, float]]:
         """Yield (row, document, share) for each text with a good share of a document's 13-grams.
@@ -90,6 +102,16 @@ class DigestIndex:
                     found[row].setdefault(doc_id, set()).add(digest)
             yield from found
 
+    def may_share(self, grams: npt.NDArray[np.uint32]) -> bool:
+        """Say whether texts with these upper halves of digests, sorted, may hold a good share of a
+        document together."""
+        if not grams.size or not self._needed:
+            return False
+        halves = (self._digests >> np.uint64(32)).astype(np.uint32)
+        places = np.minimum(np.searchsorted(grams, halves), grams.size - 1)
+        counts = np.bincount(self._owners[grams[places] == halves], minlength=len(self._needed))
+        return bool((counts >= np.fromiter(self._needed.values(), np.int64)).any())
+
     def share(self, doc_id: str, count: int) -> float:
         """Return the share that `count` digests are of a document's; 0 below the least share."""
         return count / self._listed[doc_id] if count >= self._needed[doc_id] else 0.0
@@ -114,6 +136,10 @@ def _mixed(hashes: Hashes) -> Hashes:
 
 def _is_taken(mixed: Hashes) -> npt.NDArray[np.bool_]:
     return mixed < np.uint64(2**64 // KEPT_ONE_IN)
+
+
+def _number(digest: str) -> int:
+    return int.from_bytes(bytes.fromhex(digest), "little")
 
 
 def _spelled(digest: int) -> str:
