@@ -146,7 +146,7 @@ def clean_documents(
         text, pinned = batch.texts[row].as_py(), lines.get(row, [])
         passages = going.get(REPEATED_SPAN, ())
         kinds = kinds_with_places(batch, row) if pinned or passages else []
-        if passages:
+        if passages and sum(end - start for start, end in passages) < len(text):
             going = {**going, REPEATED_SPAN: outside_of_protected(kinds, passages)}
         mine, mended = found.get(row, ()), repairs.get(row, ())
         goes = going_lines(pinned)

@@ -64,7 +64,7 @@ def count_prints(texts: pa.ChunkedArray, settings: RepeatedSpanSettings) -> pa.T
     """Return schema PRINTS of the given texts. Memory: 8 bytes for about twelve words."""
     found = [
         select_prints(data, offsets, char_tables(), *_measure(settings))
-        for data, offsets in _buffers(texts)
+        for data, offsets in text_batches(texts)
     ]
     prints, places = np.unique(np.concatenate([_NO_HASHES, *found]), return_counts=True)
     return pa.table([prints, places.astype(np.int32)], schema=PRINTS)
@@ -81,7 +81,7 @@ def sum_prints(parts: Iterable[pa.Table]) -> pa.Table:
     merged = pa.concat_tables([PRINTS.empty_table(), *parts])
     values = merged["print"].to_numpy()
     order = np.argsort(values, kind="stable")
-    firsts = _run_starts(values[order])
+    firsts = run_starts(values[order])
     places = _sums(merged["places"].to_numpy()[order].astype(np.int64), firsts)
     return pa.table([values[order][firsts], _saturated(places)], schema=PRINTS)
 
@@ -93,7 +93,7 @@ def count_grams(documents: pa.Table, prints: pa.Table, settings: RepeatedSpanSet
     bits = bitmap_of(known)
     ids = id_halves(documents["doc_id"])
     grams, owners, first = [np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)], 0
-    for data, offsets in _buffers(documents["text"]):
+    for data, offsets in text_batches(documents["text"]):
         found, texts = candidate_grams(
             data, offsets, char_tables(), *_measure(settings), known, bits
         )
@@ -104,9 +104,10 @@ def count_grams(documents: pa.Table, prints: pa.Table, settings: RepeatedSpanSet
     return _counted(gram, owner, np.ones(len(gram), np.int64), documents)
 
 
-def repeated_grams(parts: Iterable[pa.Table]) -> pa.Table:
-    """Return the grams that stand in two places or more of some parts (schema GRAMS)."""
-    merged = pa.concat_tables([GRAMS.empty_table(), *parts])
+def repeated_grams(parts: Iterable[pa.Table], schema: pa.Schema = GRAMS) -> pa.Table:
+    """Return the grams that stand in two places or more of some parts (schema GRAMS, or one with
+    more columns)."""
+    merged = pa.concat_tables([schema.empty_table(), *parts])
     merged = merged.sort_by([("gram", "ascending"), ("check", "ascending")]).combine_chunks()
     gram, firsts = _numbered(merged)
     places = _sums(merged["places"].to_numpy().astype(np.int64), firsts)
@@ -125,17 +126,21 @@ def merge_grams(parts: Iterable[pa.Table], members: Iterable[pa.Table]) -> pa.Ta
     fetched = fetch_order(found["fetched_at"].take(pa.array(first)))
     rank = np.argsort(np.lexsort((np.arange(len(ids)), held, fetched)))
     best = np.lexsort((rank[holder], gram))
-    rows = best[_run_starts(gram[best])]
+    rows = best[run_starts(gram[best])]
     kept = found.take(pa.array(rows)).select(["gram", "check", "holder"])
     kept = kept.rename_columns(["gram", "check", "keeper"])
-    keepers = pc.unique(kept["keeper"])
+    parts = [REPEATED.empty_table(), kept, copies_of(kept["keeper"], members)]
+    return pa.concat_tables(parts, promote_options="default").combine_chunks()
+
+
+def copies_of(keepers: pa.ChunkedArray, members: Iterable[pa.Table]) -> pa.Table:
+    """Return the members that each keeper stands for (copy, keeper), each once, by copy."""
+    keepers = pc.unique(keepers)
     copies = pa.concat_tables(
         [_COPIES.empty_table(), *(_copies(table.cast(_COPIES), keepers) for table in members)]
     )
     listed = pa.table({"copy": copies["doc_id"], "keeper": copies["kept_doc_id"]})
-    listed = listed.group_by(["copy", "keeper"], use_threads=False).aggregate([]).sort_by("copy")
-    empty = REPEATED.empty_table()
-    return pa.concat_tables([empty, kept, listed], promote_options="default").combine_chunks()
+    return listed.group_by(["copy", "keeper"], use_threads=False).aggregate([]).sort_by("copy")
 
 
 def _copies(members: pa.Table, keepers: pa.Array) -> pa.Table:
@@ -156,7 +161,7 @@ def find_cuts(
     own = pc.coalesce(copies["keeper"].take(place), documents["doc_id"])
     keepers, ids = id_halves(repeated["keeper"]), id_halves(own)
     cuts: list[list[Stretch]] = []
-    for data, offsets in _buffers(documents["text"]):
+    for data, offsets in text_batches(documents["text"]):
         own = ids[len(cuts) : len(cuts) + offsets.size - 1]
         in_bytes, units, _ = _measure(settings)
         found, rows = repeated_stretches(
@@ -229,9 +234,10 @@ _COPIES = pa.schema([("doc_id", DOC_ID), ("kept", pa.bool_()), ("kept_doc_id", D
 _NO_HASHES: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
 
 
-def _buffers(
+def text_batches(
     texts: pa.ChunkedArray,
 ) -> Iterator[tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]]:
+    """Return the bytes of some texts after another, and where each begins."""
     for chunk in texts.chunks:
         for start in range(0, len(chunk), _ROWS_PER_BATCH):
             yield text_buffers(chunk.slice(start, _ROWS_PER_BATCH).cast(pa.large_string()))
@@ -246,7 +252,7 @@ def _counted(
     """One row a gram and owner: the sum of its places."""
     order = np.lexsort((owners[:, 1], owners[:, 0], grams[:, 1], grams[:, 0]))
     grams, owners, places = grams[order], owners[order], places[order]
-    firsts = _run_starts(np.concatenate((grams, owners), axis=1))
+    firsts = run_starts(np.concatenate((grams, owners), axis=1))
     n = len(firsts)
     held_in = pa.py_buffer(owners[firsts].astype(">u8").tobytes())
     holders = pa.Array.from_buffers(DOC_ID, n, [None, held_in])
@@ -266,12 +272,12 @@ def _counted(
 def _numbered(sorted_grams: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return a number for each distinct gram of a table, row by row, and where each begins."""
     pairs = [sorted_grams[name].to_numpy() for name in ("gram", "check")]
-    firsts = _run_starts(np.stack(pairs, axis=1))
+    firsts = run_starts(np.stack(pairs, axis=1))
     lengths = np.diff(np.append(firsts, sorted_grams.num_rows))
     return np.repeat(np.arange(len(firsts)), lengths), firsts
 
 
-def _run_starts(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def run_starts(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Where runs of equal rows begin."""
     if len(values) == 0:
         return np.empty(0, np.int64)

@@ -69,12 +69,22 @@ class RepeatedSpanSettings(Settings):
         description="passages go with what stands between them where they are at least this share "
         "of the whole; null: nothing between them goes",
     )
+    paragraph_share: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        exclude_if=is_absent,
+        description="instead of passages, whole lines and documents go: those with more than this "
+        "share of their n-grams of that length in documents fetched before; null: passages go",
+    )
 
     @model_validator(mode="after")
     def _one_measure(self) -> "RepeatedSpanSettings":
         default = type(self).model_fields["min_words"].default
         if self.min_bytes is not None and self.min_words != default:
             raise ValueError("min_words and min_bytes exclude each other: set one")
+        if self.join_share is not None and self.paragraph_share is not None:
+            raise ValueError("join_share is of passages: leave it out with paragraph_share")
         return self
 
     @property

@@ -13,6 +13,11 @@ from corpus_assets.clean import repeated_spans as spans
 from corpus_assets.clean.clean_text import left_by_lines
 from corpus_assets.clean.pinned_lines import Boilerplate
 from corpus_assets.clean.planner import CleanPlanner
+from corpus_assets.clean.repeated_paragraphs import (
+    PARAGRAPH_GRAMS,
+    count_paragraph_grams,
+    keep_grams,
+)
 from corpus_assets.clean.settings import BoilerplateSettings, RepeatedSpanSettings
 from corpus_assets.clean.upstream import (
     KEPT_KEYS,
@@ -105,8 +110,11 @@ def run_span_prints(context: TaskContext) -> None:
 
 
 def run_span_grams(context: TaskContext) -> None:
-    found = spans.count_grams(_compared(context), context.table("prints"), _span_settings(context))
-    context.write_table(files.SPAN_GRAMS, found)
+    settings = _span_settings(context)
+    counted = spans.count_grams if settings.paragraph_share is None else count_paragraph_grams
+    context.write_table(
+        files.SPAN_GRAMS, counted(_compared(context), context.table("prints"), settings)
+    )
 
 
 def _compared(context: TaskContext) -> pa.Table:
@@ -132,9 +140,19 @@ def _members(pipeline: CleanPlanner, snapshot: str) -> dict[str, Output]:
 def _repeated_spans(context: TaskContext, grams: Tables) -> pa.Table:
     columns = ["doc_id", "kept", "kept_doc_id"]
     members = (context.table(name, columns) for name in context.names("members/"))
-    found = spans.merge_grams(grams, members)
+    settings = _span_settings(context)
+    if settings.paragraph_share is None:
+        found = spans.merge_grams(grams, members)
+    else:
+        found = keep_grams(_several(context, grams), members, settings)
     context.counts["repeated_grams"] = found.num_rows
     return found
+
+
+def _several(context: TaskContext, grams: Tables) -> pa.Table:
+    """Return the grams that stand in several places."""
+    in_paragraphs = _span_settings(context).paragraph_share is not None
+    return spans.repeated_grams(grams, PARAGRAPH_GRAMS if in_paragraphs else spans.GRAMS)
 
 
 SPAN_PRINTS = Stage(
@@ -172,7 +190,7 @@ REPEATED_SPANS = Shuffle(
     files.REPEATED_SPANS,
     SPAN_GRAMS,
     [Rows(files.SPAN_GRAMS, "gram")],
-    reduce=lambda context, grams: spans.repeated_grams(grams),
+    reduce=_several,
     finish=_repeated_spans,
     version=spans.VERSION,
     settings=_settings,
@@ -181,7 +199,8 @@ REPEATED_SPANS = Shuffle(
     inputs=_members,
     calibration=Calibration(
         files.REPEATED_SPANS,
-        "64-bit hashes of runs of words in several documents, and document ids; no text",
+        "64-bit hashes of runs of words or bytes in several documents, ids of documents and when they "
+        "were fetched; no text",
         span_calibrations,
         asks=KEPT_KEYS,
         follows=("boilerplate",),

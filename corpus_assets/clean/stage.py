@@ -25,6 +25,7 @@ from corpus_assets.clean.encoding_repair import ftfy_release
 from corpus_assets.clean.losses import host_losses
 from corpus_assets.clean.pinned_lines import Boilerplate
 from corpus_assets.clean.planner import CleanPlanner
+from corpus_assets.clean.repeated_paragraphs import find_going_paragraphs
 from corpus_assets.clean.repeated_spans import find_cuts
 from corpus_assets.clean.rewriting import places_in_extracted
 from corpus_assets.clean.sentence_stage import scored_cuts, sentence_inputs
@@ -244,7 +245,8 @@ def _repeated(
     if settings.repeated_spans is None or not context.has("repeated_spans"):
         return [[] for _ in range(table.num_rows)]
     left = left_by_lines(table, lines, settings.boilerplate, settings.min_chars, steps)
-    found = find_cuts(
+    in_paragraphs = settings.repeated_spans.paragraph_share is not None
+    found = (find_going_paragraphs if in_paragraphs else find_cuts)(
         with_texts(table, left), context.table("repeated_spans"), settings.repeated_spans
     )
     return [places_in_extracted(one.kept, cuts) for one, cuts in zip(left, found, strict=True)]

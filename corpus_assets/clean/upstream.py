@@ -17,7 +17,7 @@ from corpus_assets.core.store import Output
 from corpus_assets.core.task import TaskContext
 from corpus_assets.decontam import PartVerdicts, part_verdicts, verdict_inputs
 from corpus_assets.dedup import REASONS
-from corpus_assets.signals import SignalSettings, TextStep
+from corpus_assets.signals import SignalSettings, TextStep, with_listed_entries
 
 UPSTREAM_FILES = (
     files.DOCUMENTS,
@@ -56,7 +56,8 @@ def upstream_inputs(pipeline: CleanPlanner, snapshot: str) -> Sequence[dict[str,
 
 def step_settings(pipeline: CleanPlanner) -> dict[str, Any]:
     """Return the families that rewrite text before it is cleaned."""
-    steps = pipeline.recipe.signals.only(pipeline.recipe.signals.text_steps())
+    listed = with_listed_entries(pipeline)
+    steps = listed.only(listed.text_steps())
     if not steps.families:
         return {}
     return {"steps": steps.model_dump(mode="json"), "step_versions": steps.identity()}

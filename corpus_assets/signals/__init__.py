@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         outside_classifiers,
         outside_files,
         outside_models,
+        with_listed_entries,
     )
     from corpus_assets.signals.text_step import TextStep
 else:
@@ -97,4 +98,5 @@ __all__ = [
     "sentences_of",
     "sorted_table",
     "stored_imports",
+    "with_listed_entries",
 ]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from pydantic import Field
 
@@ -60,6 +60,11 @@ class TextStep(SignalFamily):
 
     def compute(self, batch: TextBatch, models: Mapping[str, Path]) -> pa.RecordBatch:
         return self.rewrite(batch).columns
+
+    def with_lists(self, entries: Callable[[str], Iterable[str]]) -> Self:
+        """Return the step with the entries of installed lists in place of their names: where lists
+        lie is known when tasks are planned, and a step runs in several stages."""
+        return self
 
     def applies_to(self, domain: str | None) -> bool:
         return self.domains is None or domain in self.domains

@@ -37,7 +37,16 @@ NAMED = {
 
 def test_recipes_that_lean_on_published_models_name_them() -> None:
     assert set(NAMED) == {
-        *("c4", "dclm", "fineweb-edu", "fineweb2", "nemotron-cc", "ccnet", "redpajama-v2"),
+        *(
+            "c4",
+            "dclm",
+            "fineweb",
+            "fineweb-edu",
+            "fineweb2",
+            "nemotron-cc",
+            "ccnet",
+            "redpajama-v2",
+        ),
         *("llama3-like", "common-pile-like", "olmo3-like", "dolma"),
         *("open-web-math-like", "finemath-like"),
     }

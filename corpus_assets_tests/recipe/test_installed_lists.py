@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from corpus_assets.build import pin_sources
+from corpus_assets.clean.upstream import step_settings
 from corpus_assets.core.home import Home
 from corpus_assets.ingest.url_word_lists import with_listed_words
 from corpus_assets.inspect.plan import plan_build
@@ -17,6 +18,8 @@ from corpus_assets.install.pinned import ModelPin, ModelPins
 from corpus_assets.models import files as models
 from corpus_assets.recipe.load import load_recipe
 from corpus_assets.session import open_session
+from corpus_assets.signals import with_listed_entries
+from corpus_assets.signals.published.dclm_text import DCLMText
 from corpus_assets_tests.cli.test_commands import Captured, said
 from corpus_assets_tests.recipe.test_all_recipes import NAMES, RECIPES, own_copy
 from corpus_assets_tests.small_corpus import RECIPE, make_small_corpus
@@ -190,6 +193,7 @@ def test_dclm_plans_with_what_one_command_brings(
     assert installed(home) == {
         "lid.176", "dclm-fasttext",
         "dclm-banned-domains", "dclm-banned-strict", "dclm-banned-hard", "dclm-banned-soft",
+        "dclm-tlds",
     }  # fmt: skip
 
 
@@ -199,3 +203,19 @@ def test_every_shipped_recipe_plans_with_what_one_command_brings(
 ) -> None:
     for name in NAMES:
         check_arrival(name, home, tmp_path, monkeypatch, capsys)
+
+
+def test_top_level_domains_come_from_installed_lists(small: Path, home: Home) -> None:
+    install(home, "own-tlds", b"# Version 1\nCOM\nTEST\n")
+    signals: dict[str, Any] = yaml.safe_load(RECIPE)["signals"]
+    step = {"family": "dclm_text", "tlds": ["model://own-tlds", "org"]}
+    signals = signals | {"families": [step, *signals["families"]]}
+    with open_session(recipe(small, signals=signals), home) as session:
+        pin_sources(session)
+        named = session.pipeline.recipe
+        (found,) = with_listed_entries(session.pipeline).text_steps()
+        (cleaned,) = step_settings(session.pipeline)["steps"]["families"]
+    assert ("signals.families.dclm_text", "own-tlds") in named.named_models()
+    assert isinstance(found, DCLMText)
+    assert found.tlds == tuple(cleaned["tlds"]) == ("org", "com", "test")
+    assert named.signals.text_steps()[0].needs() == ("file:model://own-tlds",)

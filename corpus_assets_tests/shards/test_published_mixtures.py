@@ -60,6 +60,21 @@ def test_llama_3_has_fifty_twenty_five_seventeen_and_eight_percent() -> None:
     assert annealing.name == "phase-2"
 
 
+def test_the_recipe_after_llama_3_has_these_shares_of_a_web_in_many_languages() -> None:
+    mixture = load_recipe(RECIPES / "llama3-like.yaml").mixture
+    pool = [
+        group("web", 813, language="en"),
+        *(group("web", n, source=f"crawl{n}", language="other") for n in (2, 5000)),
+        *(group(name, 77, language="other") for name in ("math", "code")),
+    ]
+    settings = mixture.model_copy(update={"max_epochs": {"default": 1e9}})
+    main, annealing = phases_from(pool, settings, SEQ_LEN)
+    assert drawn(main, pool[:3], "language") == {"en": 50, "other": 8}
+    assert drawn(main, pool, "domain") == {"web": 58, "math": 25, "code": 17}
+    assert drawn(annealing, pool, "domain") == {"web": 41, "math": 35, "code": 24}
+    assert [(part.start, part.end) for part in annealing.learning_rate] == [(8e-7, 0)]
+
+
 def test_each_source_of_the_pile_is_seen_as_often_as_its_table_says() -> None:
     mixture = load_recipe(RECIPES / "the-pile.yaml").mixture
     epochs = mixture.weights["source"]

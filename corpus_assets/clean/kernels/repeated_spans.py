@@ -190,12 +190,7 @@ def repeated_stretches(
             start = i + 1 - gram_units
             if start < 0:
                 continue
-            found = _find(ngram_hash(gram, gram_units), first_hashes, bits)
-            check = murmur64(other)
-            while found >= 0 and grams[found, 1] != check:
-                found += 1
-                if found == first_hashes.size or first_hashes[found] != first_hashes[found - 1]:
-                    found = -1
+            found = _known(ngram_hash(gram, gram_units), murmur64(other), grams, first_hashes, bits)
             if found < 0:
                 continue
             if keepers[found, 0] == ids[text, 0] and keepers[found, 1] == ids[text, 1]:
@@ -217,6 +212,49 @@ def repeated_stretches(
             filled = _whole_characters(data, end, stretches, rows[text], filled)
         rows[text + 1] = filled
     return stretches[:filled], rows
+
+
+@kernel
+def known_grams(
+    data: Any, offsets: Any, tables: Any, in_bytes: bool, gram_units: int, grams: Any, bits: Any
+) -> tuple[Any, Any, Any]:
+    """Return which of sorted `grams` (as in `repeated_stretches`) stand in each text, in order, once
+    a place: their numbers and the first of each text; and how many grams each text has. int64."""
+    units, starts = _room(offsets, in_bytes)
+    first_hashes = np.ascontiguousarray(grams[:, 0])
+    numbers = np.empty(1024, np.int64)
+    rows, totals = np.zeros(offsets.size, np.int64), np.zeros(offsets.size - 1, np.int64)
+    filled = 0
+    weight, other_weight = power(gram_units), _other_power(gram_units)
+    for text in range(offsets.size - 1):
+        end = offsets[text + 1]
+        n_units = _scan(data, offsets[text], end, tables, in_bytes, units, starts)
+        totals[text] = max(0, n_units - gram_units + 1)
+        gram, other = np.uint64(0), np.uint64(0)
+        for i in range(n_units if first_hashes.size else 0):
+            gram, other = _move(units, i, gram_units, gram, other, weight, other_weight)
+            if i + 1 < gram_units:
+                continue
+            found = _known(ngram_hash(gram, gram_units), murmur64(other), grams, first_hashes, bits)
+            if found < 0:
+                continue
+            if filled == numbers.size:
+                numbers = np.concatenate((numbers, np.empty_like(numbers)))
+            numbers[filled] = found
+            filled += 1
+        rows[text + 1] = filled
+    return numbers[:filled], rows, totals
+
+
+@kernel
+def _known(gram: Any, check: Any, grams: Any, first_hashes: Any, bits: Any) -> int:
+    """Return the row of a gram in sorted `grams`, -1 where it is not there."""
+    found = _find(gram, first_hashes, bits)
+    while found >= 0 and grams[found, 1] != check:
+        found += 1
+        if found == first_hashes.size or first_hashes[found] != first_hashes[found - 1]:
+            found = -1
+    return found
 
 
 @kernel

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator
 
 from corpus_assets.core.column_types import ColumnTypes
+from corpus_assets.core.model_choice import INSTALLED
+from corpus_assets.signals.base import FILE
 from corpus_assets.signals.text_step import Rewriting, TextStep, cut
 
 if TYPE_CHECKING:
@@ -48,17 +50,28 @@ class DCLMText(TextStep):
     family: Literal["dclm_text"] = "dclm_text"
     tlds: tuple[str, ...] = Field(
         default=(),
-        description="top-level domains of URLs, in lowercase (DCLM: IANA's list); empty: only IP "
-        "addresses are cut",
+        description="top-level domains of URLs, in lowercase, or `model://NAME` (DCLM: IANA's list, "
+        "`model://dclm-tlds`); empty: only IP addresses are cut",
     )
 
     @field_validator("tlds")
     @classmethod
     def _plain(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for tld in value:
+            if tld.startswith(INSTALLED):
+                continue
             if not tld or tld != tld.lower().strip(". "):
                 raise ValueError(f"{tld!r}: write top-level domains in lowercase without a dot")
         return value
+
+    def needs(self) -> tuple[str, ...]:
+        return tuple(FILE + tld for tld in self.tlds if tld.startswith(INSTALLED))
+
+    def with_lists(self, entries: Callable[[str], Iterable[str]]) -> Self:
+        found = [tld for tld in self.tlds if not tld.startswith(INSTALLED)]
+        for need in self.needs():
+            found += [entry.lower() for entry in entries(need.removeprefix(FILE))]
+        return type(self).model_validate(self.model_dump() | {"tlds": tuple(dict.fromkeys(found))})
 
     def columns(self) -> ColumnTypes:
         return {"dclm_cut_addresses": "int64", "dclm_cut_newlines": "int64"}

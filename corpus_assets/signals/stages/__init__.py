@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         installed_folders,
         model_files,
         models_of_signals,
+        with_listed_entries,
     )
     from corpus_assets.signals.stages.signals import IMPORTED, SIGNALS
 else:
@@ -56,4 +57,5 @@ __all__ = [
     "outside_classifiers",
     "outside_files",
     "outside_models",
+    "with_listed_entries",
 ]

@@ -35,7 +35,7 @@ from corpus_assets.signals.base import ScoredByFastText, SignalFamily
 from corpus_assets.signals.classifier import Classifier, Label
 from corpus_assets.signals.language import Language
 from corpus_assets.signals.stages.planner import SignalsPlanner
-from corpus_assets.signals.stages.signal_models import models_of_signals
+from corpus_assets.signals.stages.signal_models import models_of_signals, with_listed_entries
 from corpus_assets.signals.text_step import TextStep
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.blank_texts import blank_texts
@@ -65,7 +65,7 @@ class EngineComparison:
 def compare_with_fasttext(pipeline: SignalsPlanner, snapshot: str) -> EngineComparison:
     """Compare a sample of a snapshot's signals with what fastText says of the texts; see the module."""
     found = EngineComparison()
-    families = pipeline.recipe.signals.families
+    families = with_listed_entries(pipeline).families
     models = _model_files(pipeline, families)
     for name, path in sorted(models.items()):
         (found.models if path.stat().st_size <= MAX_MODEL_BYTES else found.too_large).append(name)

@@ -22,7 +22,11 @@ from corpus_assets.signals.base import SignalFamily
 from corpus_assets.signals.ensemble import MAX_DOCUMENTS, RANKS, Ensemble, rank_table
 from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.settings import SignalSettings
-from corpus_assets.signals.stages.signal_models import model_files, models_of_signals
+from corpus_assets.signals.stages.signal_models import (
+    model_files,
+    models_of_signals,
+    with_listed_entries,
+)
 from corpus_assets.signals.stages.signals import compute_signals
 from corpus_assets.signals.stages.training_sample import documents_sample
 from corpus_assets.signals.text_step import TextStep
@@ -39,7 +43,7 @@ def plan_score_sample(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]
     if ensemble is None or pipeline.pin_of(RANKS) or not _makes_ranks(pipeline, ensemble, snapshot):
         return []
     wanted = {*ensemble.scores, CHARACTERS} | _read_by_rules(pipeline, ensemble)
-    before = families_for(pipeline.recipe.signals, wanted)
+    before = families_for(with_listed_entries(pipeline), wanted)
     shared, extra, params = models_of_signals(pipeline, before.needs())
     settings = {
         "signals": before.plain(),

@@ -10,6 +10,7 @@ from corpus_assets.core.lock import FOLDER
 from corpus_assets.core.model_choice import ModelChoice
 from corpus_assets.core.store import Output, local_checked
 from corpus_assets.core.task import TaskContext
+from corpus_assets.core.word_lists import read_word_list
 from corpus_assets.signals.base import FILE
 from corpus_assets.signals.embedding_score import EmbeddingScore
 from corpus_assets.signals.import_tables import find_import
@@ -18,6 +19,7 @@ from corpus_assets.signals.stages.classifiers import learned_inputs
 from corpus_assets.signals.stages.perplexity import model_inputs
 from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.settings import SignalSettings
+from corpus_assets.signals.text_step import TextStep
 
 MODEL_FILES = (files.CLASSIFIER, files.PERPLEXITY_MODELS, files.SCORE_RANKS)
 """What `models_of_signals` may read of other stages."""
@@ -55,6 +57,21 @@ def models_of_signals(
     if outside:
         params["files"] = outside
     return shared, extra, params
+
+
+def with_listed_entries(pipeline: SignalsPlanner) -> SignalSettings:
+    """Return the settings of signals with the entries of installed lists in the steps that rewrite
+    text, in place of the names of the lists."""
+
+    def entries(place: str) -> list[str]:
+        paths = pipeline.locations.files((place,), "signals.families", FILE + place)
+        return [entry for path in paths for entry in read_word_list(path)]
+
+    settings = pipeline.recipe.signals
+    return settings.only(
+        each.with_lists(entries) if isinstance(each, TextStep) else each
+        for each in settings.families
+    )
 
 
 def folder_models(settings: SignalSettings) -> dict[str, ModelChoice]:

@@ -23,7 +23,12 @@ from corpus_assets.core.task import LOOKUP_ROWS, Task, TaskContext, count, part_
 from corpus_assets.signals.imported import Imported
 from corpus_assets.signals.stages.planner import SignalsPlanner
 from corpus_assets.signals.stages.settings import SignalSettings
-from corpus_assets.signals.stages.signal_models import MODEL_FILES, model_files, models_of_signals
+from corpus_assets.signals.stages.signal_models import (
+    MODEL_FILES,
+    model_files,
+    models_of_signals,
+    with_listed_entries,
+)
 from corpus_assets.signals.text_step import TextStep
 from corpus_assets.text.batch import TextBatch
 from corpus_assets.text.line_kinds import KINDS_OF_TEXT, kinds_of_left
@@ -88,9 +93,10 @@ def _pieces(table: pa.Table) -> Iterator[tuple[str | None, pa.RecordBatch]]:
 
 
 def plan_signals(pipeline: SignalsPlanner, snapshot: str) -> Sequence[Task]:
+    listed = with_listed_entries(pipeline)
     settings = {
-        "signals": pipeline.recipe.signals.plain(),
-        "families": pipeline.recipe.signals.identity(),  # with the version of each family
+        "signals": listed.plain(),
+        "families": listed.identity(),  # with the version of each family
     }
     shared, extra, params = models_of_signals(pipeline, pipeline.recipe.signals.needs())
     return LazySequence(

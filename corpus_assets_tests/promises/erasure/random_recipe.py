@@ -9,6 +9,13 @@ from typing import Any
 from corpus_assets.recipe.load import parse_recipe
 from corpus_assets.recipe.recipe import Recipe
 
+SPANS = {
+    1: {"min_bytes": 60, "join_share": 0.9},
+    3: {"min_words": 9, "paragraph_share": 0.6},
+    5: {"min_words": 12},
+}
+"""What is compared of repeated passages, for some of eight seeds."""
+
 RECORD = ("url", "key", "text", "derived_from")  # columns of JSONL and Parquet sources
 
 SIGNATURES = ((14, 8), (20, 5), (32, 2), (5, 4), (4, 6))
@@ -148,9 +155,7 @@ def draw_recipe(draw: random.Random, sources: list[dict[str, Any]], tokenizer: P
         },
         "clean_text": {
             "boilerplate": {"min_documents": 3},
-            "repeated_spans": {1: {"min_words": 12}, 5: {"min_bytes": 60, "join_share": 0.9}}.get(
-                seed % 8
-            ),
+            "repeated_spans": SPANS.get(seed % 8),
             "sentences": cuts,
             "min_chars": 40,
             "tiers_by_copies": [2, 3] if seed % 5 == 2 else [],
