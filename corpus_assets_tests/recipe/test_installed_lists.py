@@ -1,7 +1,9 @@
 """Lists by name: fetched, found by rules, refused at plan time where they are absent, other or empty."""
 
+import io
 import json
 import shutil
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -161,6 +163,11 @@ def mirror_of(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> str:
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"example.com\nexample\n")
+        if known.kind == "archive":
+            with tarfile.open(path, "w:gz") as archive:
+                member = tarfile.TarInfo(f"list/{known.files.split()[0].replace('*', 'one')}")
+                member.size = len(b"example.com\n")
+                archive.addfile(member, io.BytesIO(b"example.com\n"))
         monkeypatch.setitem(models.public_models(), model, replace(known, sha256="", bytes=None))
     return f"hf://={folder.as_uri()}/ https://={folder.as_uri()}/"
 
