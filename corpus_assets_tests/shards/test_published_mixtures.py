@@ -146,11 +146,11 @@ def test_the_cooldown_of_darkforest_has_the_top_two_tiers_alone() -> None:
         "web": 40, "code": 25, "books": 15, "math": 20, "synthetic": 0,
     }  # fmt: skip
     assert drawn(cooldown, pool, "tier")["low"] == 0
-    # A token of a tier of weight 2 is seen four times as often as one of weight 0.5.
+    # A token of a tier of weight 4 is seen four times as often as one of weight 1.
     large = settings.model_copy(update={"block_samples": 10**6})
     main = phases_from(pool, large, SEQ_LEN)[0]
     rate = {each.tier: main.counts[each.id] / each.samples for each in pool if each.domain == "web"}
-    assert rate["high"] / rate["low"] == pytest.approx(4, rel=1e-3)
+    assert rate["high"] / rate["mid"] == pytest.approx(4, rel=1e-3)
 
 
 def test_a_phase_of_a_hundredth_has_a_hundredth_of_the_blocks() -> None:
