@@ -42,6 +42,13 @@ def test_sentences_of_mostly_capital_words_are_questionable_from_twelve_words_on
     assert found["cursed_sentence_share"] == 0
 
 
+@pytest.mark.parametrize("word", ["Ära", "Ένα", "Šta", "Word"])
+def test_capitals_of_any_alphabet_count(word: str) -> None:
+    for n_capital, share in ((7, 1), (6, 0)):
+        words = [word] * n_capital + [word.lower()] * (12 - n_capital)
+        assert values(" ".join(words))["capital_sentence_share"] == share
+
+
 def test_listed_strings_and_the_patterns_at_the_end_of_the_list_are_found(listed: Path) -> None:
     cases = {
         "Some orem ipsum dolor": True,  # spaces of an entry count

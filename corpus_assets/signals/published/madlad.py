@@ -23,6 +23,7 @@ SENTENCE_END = re.compile(r"[.!?]+\s+")
 WORD = re.compile(r"\w+(?:[.'’:·]\w+)*")
 MIN_CASE_WORDS = 12  # of a sentence whose capitals are counted
 MAX_CAPITAL_SHARE = 0.5
+NO_CAPITALS = bytes(code for code in range(128) if not chr(code).isupper())
 N_PATTERNS = 4  # lines at the end of the published file that are regular expressions
 
 Strings = tuple[str, ...]
@@ -69,14 +70,12 @@ class Madlad(SignalFamily):
         counts = np.zeros((len(batch), 4), dtype=np.int64)
         for row, text in enumerate(batch.texts.to_pylist()):
             sentences = [each for each in SENTENCE_END.split(text) if each.strip()]
-            some = [entry for entry in entries if entry in text]
-            capital = [_is_capital(each) for each in sentences]
-            cursed = [
-                any(entry in each for entry in some) or any(one.search(each) for one in patterns)
-                for each in sentences
-            ]
-            either = sum(map(max, capital, cursed))
-            counts[row] = len(sentences), sum(capital), sum(cursed), either
+            capital = {n for n, each in enumerate(sentences) if _is_capital(each)}
+            cursed = {n for one in patterns for n, each in enumerate(sentences) if one.search(each)}
+            for entry in entries:
+                if entry in text:
+                    cursed.update(n for n, each in enumerate(sentences) if entry in each)
+            counts[row] = len(sentences), len(capital), len(cursed), len(capital | cursed)
         n_sentences = counts[:, 0]
         return self.record_batch(
             {
@@ -109,6 +108,8 @@ def _compiled(lines: Sequence[str], path: Path) -> list[re.Pattern[str]]:
 
 
 def _is_capital(sentence: str) -> bool:
+    if len(sentence.encode().translate(None, NO_CAPITALS)) <= MAX_CAPITAL_SHARE * MIN_CASE_WORDS:
+        return False  # too few letters that may be capitals, which is quick to see
     words = WORD.findall(sentence)
     if len(words) < MIN_CASE_WORDS:
         return False
