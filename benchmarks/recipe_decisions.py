@@ -15,6 +15,7 @@ bad words is compared where `--bad-words` names a list. What cannot be compared 
 import argparse
 import csv
 import gzip
+import hashlib
 import json
 import os
 import subprocess
@@ -53,7 +54,7 @@ COMPARED = [
     *("llama3-like", "nemotron-cc", "redpajama-v2"),
 ]
 SIX = ("es", "fr", "ja", "pt", "ru", "zh")
-MAX_CHARS = 10_000  # of a text that is no page
+MAX_CHARS = 4_000  # of a text that is no page
 TLDS = "baselines/mappers/iana_tlds.txt"  # in a checkout of DCLM
 PEER = Path(__file__).with_name("recipe_decisions_peer.py")
 RECIPES = Path(__file__).resolve().parent.parent / "recipes"
@@ -97,6 +98,11 @@ def main() -> None:
         metavar="KIND[:LANGUAGE]=FILE",
         help="other texts (JSON lines, gzipped), asked in a language or in that of their `lang`",
     )
+    parser.add_argument(
+        "--held-out",
+        action="store_true",
+        help="half of the texts, by hash; code by its source",
+    )
     parser.add_argument("--result", type=Path, help="write agreement by rule and kind here, as CSV")
     parser.add_argument("--texts", type=Path, help="keep the extracted texts here, or take them")
     parser.add_argument(
@@ -110,7 +116,9 @@ def main() -> None:
     else:
         found = spread(options.files, options.pages)
         given = [Text(text, "tables" if is_table(text) else "pages") for text in found]
-        given += [one for spec in options.more for one in of_file(spec)]
+        if options.held_out:
+            given = [one for one in given if is_held_out(one.text[:200])]
+        given += [one for spec in options.more for one in of_file(spec, options.held_out)]
         if options.texts:
             lines = "".join(json.dumps(one._asdict()) + "\n" for one in given)
             options.texts.write_text(lines, encoding="utf-8")
@@ -139,22 +147,32 @@ def spread(files: list[Path], pages: int) -> list[str]:
     return texts
 
 
+def is_held_out(key: str) -> bool:
+    """Whether a text is in the half after which no rule was changed."""
+    return bool(hashlib.blake2b(key.encode(), digest_size=8).digest()[0] & 1)
+
+
 def is_table(text: str) -> bool:
     """Whether at least a quarter of the lines of a text are rows of cells."""
     lines = lines_of(text)
     return sum(line.count("|") > 1 for line in lines) * 4 >= len(lines)
 
 
-def of_file(spec: str) -> list[Text]:
-    """Read `KIND[:LANGUAGE]=FILE`: JSON lines, gzipped, with `text` and maybe `lang`."""
+def of_file(spec: str, held_out: bool) -> list[Text]:
+    """Read `KIND[:LANGUAGE]=FILE`: JSON lines, gzipped, with `text`, `id`, `source` and `lang`."""
     named, _, path = spec.partition("=")
     kind, _, language = named.partition(":")
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
-    if language:
-        return [Text(row["text"][:MAX_CHARS], kind, language) for row in rows]
-    found = ((row["text"], row.get("lang", "").partition("-")[0]) for row in rows)
-    return [Text(text[:MAX_CHARS], f"{kind} {code}", code) for text, code in found if code in SIX]
+    found = []
+    for row in rows:
+        code = language or row["lang"].partition("-")[0]
+        if held_out and not is_held_out(row["source" if language else "id"]):
+            continue
+        if language or code in SIX:
+            text = row["text"][:MAX_CHARS]
+            found.append(Text(text, kind if language else f"{kind} {code}", code))
+    return found
 
 
 class Judged(NamedTuple):
@@ -190,12 +208,8 @@ class Ours:
         table = table_of(texts)
         settings = recipe.signals.only(tuple(families))
         signals = compute_signals(table, settings, models)
-        known_languages = [
-            one.language or found
-            for one, found in zip(given, signals["language"].to_pylist(), strict=True)
-        ]
-        place = signals.schema.get_field_index("language")
-        signals = signals.set_column(place, "language", pa.array(known_languages, pa.string()))
+        if name == "fineweb2":
+            signals = _in_languages(signals, given, families)
         rules = [
             rule.model_copy(update={"where": None})
             for rule in recipe.selection.rules
@@ -225,6 +239,21 @@ class Ours:
                 code = row.pop("language")
                 del row["stop_words"]
                 self.thresholds[code] = {key: float(value) for key, value in row.items()}
+
+
+def _in_languages(signals: pa.Table, given: list[Text], families: list[Any]) -> pa.Table:
+    """Return signals with the languages in which texts are asked, where these are said, and with the
+    stop words of these languages."""
+    found = signals["language"].to_pylist()
+    said = [one.language or language for one, language in zip(given, found, strict=True)]
+    (stops,) = (family for family in families if family.family == "stop_words")
+    batch = TextBatch.from_arrow(pa.array([one.text for one in given], pa.large_string()))
+    batch.columns["language"] = pa.array(said, pa.string())
+    changed = {"language": batch.columns["language"]}
+    changed["stop_words"] = stops.with_words("segmented").compute(batch, {}).column(0)
+    for name, column in changed.items():
+        signals = signals.set_column(signals.schema.get_field_index(name), name, column)
+    return signals
 
 
 def peer(options: argparse.Namespace, texts: list[str], ours: dict[str, Ours]) -> dict[str, Any]:

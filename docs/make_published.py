@@ -12,6 +12,7 @@ from pathlib import Path
 
 TARGET = Path(__file__).parent / "reference" / "published.md"
 TABLES = TARGET.parents[2] / "recipes" / "sources"
+DECISIONS = TARGET.parents[2] / "benchmarks" / "recipe_decisions.csv"
 
 HEAD = """\
 # Published recipes
@@ -35,9 +36,14 @@ All of them drop pages whose publishers refuse training, which no publication do
 
 *Yield* is the share of records that selection and deduplication keep of a crawl of news and blogs,
 half of it English: 0.6 to 1.5 times that of two such crawls (`benchmarks/recipe_yields.py`).
+
+*Decisions* are those of single rules that differ from the authors' code, of all that both made, by
+kind of text (`benchmarks/recipe_decisions.py`): pages, those of them that are tables by a quarter of
+their lines, source code, and prose in six languages. `fineweb2` is asked about code as if it were German.
 """
 STATUSES = ("as published", "deviates", "absent", "not verified", "ours")
 TITLES = {"ours": "unspecified"}
+ALL_RULES = "all rules"
 SHORT = 40  # characters of a note that is repeated rather than referred to
 NOT_LISTED = ("as published", "ours")  # without a note
 
@@ -56,8 +62,13 @@ def tables() -> dict[str, list[Row]]:
 
 def reference() -> str:
     recipes = tables()
+    decisions = _decisions()
     noted: dict[Note, str] = {}
-    pages = (line for recipe, rows in recipes.items() for line in _page(recipe, rows, noted))
+    pages = (
+        line
+        for recipe, rows in recipes.items()
+        for line in (*_page(recipe, rows, noted), *_agreement(decisions.get(recipe, [])))
+    )
     return "\n".join([HEAD, *_summary(recipes), *pages])
 
 
@@ -103,6 +114,35 @@ def _page(recipe: str, rows: list[Row], noted: dict[Note, str]) -> Iterator[str]
                 f"- as in [{first}](#{first}): {_joined(names)}." for first, names in again.items()
             )
             yield ""
+
+
+def _decisions() -> dict[str, list[Row]]:
+    """The rows of the benchmark's result, by recipe."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    with open(DECISIONS, newline="", encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            found[row["recipe"]].append(row)
+    return found
+
+
+def _agreement(rows: list[Row]) -> Iterator[str]:
+    """A table of the decisions that differ: kinds of text as columns, rules that differ as rows."""
+    kinds = sorted(dict.fromkeys(row["kind"] for row in rows))
+    asked: Counter[tuple[str, str]] = Counter()
+    differ: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        for rule in (ALL_RULES, row["rule"].replace("_", " ").replace("+", ", ")):
+            asked[rule, row["kind"]] += int(row["decisions"])
+            differ[rule, row["kind"]] += int(row["differ"])
+    if not kinds:
+        return
+    yield f"**Decisions**\n\n| rule | {' | '.join(kinds)} |"
+    yield "|---" * (len(kinds) + 1) + "|"
+    for rule in dict.fromkeys(rule for rule, _ in asked):
+        if rule == ALL_RULES or any(differ[rule, kind] for kind in kinds):
+            cells = (f"{differ[rule, kind]} of {asked[rule, kind]:,}" for kind in kinds)
+            yield f"| {rule} | {' | '.join(cells)} |"
+    yield ""
 
 
 def _joined(names: list[str]) -> str:

@@ -64,17 +64,18 @@ class StopWords(CountsWords):
         from corpus_assets.text.batch import TextBatch
 
         words = self.words_of(batch).tokens
-        languages = np.array(batch.columns["language"].to_pylist(), dtype=object)
         counts = np.zeros(len(batch), dtype=np.int64)
         known = np.zeros(len(batch), dtype=np.bool_)
-        for language in sorted({each for each in languages if each in self.languages}):
-            is_own = languages == language
-            of_own = np.repeat(is_own, words.counts)
-            rows = np.concatenate([[0], np.cumsum(words.counts * is_own)]).astype(np.int64)
+        documents: dict[str, list[int]] = {}
+        for row, language in enumerate(batch.columns["language"].to_pylist()):
+            if language in self.languages:
+                documents.setdefault(language, []).append(row)
+        for language, own in documents.items():
+            spans = [words.spans[words.rows[d] : words.rows[d + 1]] for d in own]
+            rows = np.cumsum([0, *map(len, spans)], dtype=np.int64)
             listed = TextBatch.from_arrow(
                 pa.array(list(dict.fromkeys(self.languages[language])), pa.string())
             )
-            which = equal_to(batch.data, words.spans[of_own], listed.data, listed.offsets)
-            found = distinct_by_document(which, rows, len(listed))
-            counts[is_own], known[is_own] = found[is_own], True
+            which = equal_to(batch.data, np.concatenate(spans), listed.data, listed.offsets)
+            counts[own], known[own] = distinct_by_document(which, rows, len(listed)), True
         return self.record_batch({"stop_words": pa.array(counts, pa.int64(), mask=~known)})
