@@ -11,9 +11,15 @@ of worker processes are not seen, so `--workers 1` (the default) runs tasks in t
 its memory then includes theirs.
 
 `--finished` are not built. Their results are written as a build writes them, with invented
-digests, and files only where a plan reads them. What is measured is `corpus plan` of the finished
-snapshot in a new process, with a pause before each request (`--delay-ms`, a thousand names of a
-listing a request) and with the requests at once that the code makes.
+digests, and files only where a plan reads them. What is measured is `corpus plan` of so many
+finished `--snapshots` in a new process, by parts and by the notes of finished stages, with a pause
+before each request (`--delay-ms`, a thousand names of a listing a request) and with the requests at
+once that the code makes. Listing the source files is left out.
+
+`--registered` are parts of a version in a catalog, of which nothing is asked (`select 1`).
+
+`--noted` are snapshots of 90,000 parts of which there are only notes. The last plan has the
+exponent: CPU time against snapshots.
 """
 
 import argparse
@@ -23,6 +29,7 @@ import json
 import os
 import random
 import resource
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -30,25 +37,40 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 from machine import machine
 
-from catalog.db.rows import ArtifactRow, FileRow, SnapshotRow, SourceRow
-from catalog.formats.store import FileStore as Reader
+from catalog.ask import run_query
+from catalog.db import Registry
+from catalog.db.rows import (
+    ArtifactRow,
+    FileRow,
+    LineageRow,
+    LockRow,
+    RecipeRow,
+    SnapshotRow,
+    SourceRow,
+    VersionRow,
+)
+from catalog.formats.lineage_tables import LINEAGE_TABLES
+from catalog.formats.store import FileStore
 from corpus_assets.build import build, pin_sources, resolve_lock, run_assets
 from corpus_assets.core.exchange import DIRECT_PARTS
 from corpus_assets.core.files import MEMBERS
+from corpus_assets.core.finished_stages import FinishedStage, load_finished, save_finished
 from corpus_assets.core.home import Home
 from corpus_assets.core.result_index import fingerprints
 from corpus_assets.core.stage import Scope, Stage
 from corpus_assets.core.store import LocalStore, Output, Result, artifact_folder, sealed_json
 from corpus_assets.core.task import Task
+from corpus_assets.graph.finished import FinishedStages
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.ingest.records import SourceFile
 from corpus_assets.ingest.snapshots import SnapshotFiles, save_snapshot_files
@@ -58,6 +80,7 @@ from corpus_assets.session import Session, build_lease, open_session
 ROOT = Path(__file__).resolve().parent.parent
 SNAPSHOT = "many"
 FINISHED_RECIPE = "finished.yaml"
+NOTED_PARTS = 90_000
 LISTED = 1000  # names in the answer to one request
 WORDS = [
     "the",
@@ -120,6 +143,8 @@ def main() -> None:
     parser.add_argument("--parts", type=int, nargs="*", default=[1000])
     parser.add_argument("--finished", type=int, nargs="*", default=[90_000])
     parser.add_argument("--snapshots", type=int, nargs="+", default=[1])
+    parser.add_argument("--noted", type=int, nargs="*", default=[1, 4, 16, 100])
+    parser.add_argument("--registered", type=int, nargs="*", default=[10_000, 90_000])
     parser.add_argument("--scope", default="per_snapshot", help="clusters.scope of `--finished`")
     parser.add_argument("--delay-ms", type=float, nargs="+", default=[0.0, 20.0])
     parser.add_argument("--template", type=int, default=300, help="parts of the first build")
@@ -139,7 +164,8 @@ def main() -> None:
 
 def measure(options: argparse.Namespace, folder: Path) -> None:
     write_parts(folder, options.template)
-    run_step(options, "template", folder)
+    found = run_step(options, "template", folder)
+    print("catalog (SQLite), KB a part:", ", ".join(f"{k} {n:.1f}" for k, n in found.items()))
     print(f"{'built':>10}{'peak MiB':>10}{'wall s':>9}{'overhead CPU ms a part':>24}", end="")
     print(f"{'requests a part':>17}{'objects a part':>16}")
     for parts in options.parts:
@@ -150,17 +176,38 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
         print(f"{found['requests'] / parts:17.1f}{found['objects'] / parts:16.1f}", flush=True)
         some = {k: n / parts for k, n in found["kinds"].items() if n >= parts}
         print("  objects a part:", ", ".join(f"{k} {n:.1f}" for k, n in some.items()), flush=True)
-    print(f"\n{'snapshots':>10}{'of parts':>10}{'ms a request':>14}{'peak MiB':>10}", end="")
-    print(f"{'plan s':>9}{'CPU s':>8}{'requests':>10}")
+    print(f"\n{'by':>10}{'snapshots':>10}{'of parts':>10}{'ms a request':>14}", end="")
+    print(f"{'peak MiB':>10}{'plan s':>9}{'CPU s':>8}{'requests':>10}")
     for parts, snapshots in itertools.product(options.finished, options.snapshots):
         write_finished_recipe(folder, snapshots, options.scope)
         run_step(options, "finish", folder, parts, snapshots)
-        for delay in options.delay_ms:
-            found = run_step(options, "plan", folder, parts, snapshots, delay)
-            print(f"{snapshots:10,}{parts:10,}{delay:14g}{found['peak_mib']:10,.0f}", end="")
-            print(
-                f"{found['wall_s']:9,.1f}{found['cpu_s']:8.1f}{found['requests']:10,}", flush=True
-            )
+        plan_of(options, folder, "parts", parts, snapshots)
+        run_step(options, "note", folder, parts, snapshots)
+        plan_of(options, folder, "notes", parts, snapshots)
+    for parts in options.registered:
+        run_step(options, "register", folder, parts)
+        found = run_step(options, "select", folder, parts)
+        print(f"select 1 over a version of {parts:,} parts: {found['cpu_s']:.2f} CPU s", end=", ")
+        print(f"{found['peak_mib']:,.0f} MiB", flush=True)
+    spent = []
+    for snapshots in options.noted:
+        write_finished_recipe(folder, snapshots, options.scope)
+        run_step(options, "invent", folder, NOTED_PARTS, snapshots)
+        spent.append(plan_of(options, folder, "notes", NOTED_PARTS, snapshots))
+    if len(spent) > 1:
+        slope = np.polyfit(np.log(options.noted), np.log(spent), 1)[0]
+        print(f"CPU time of plans by notes grows with snapshots to the power of {slope:.2f}")
+
+
+def plan_of(
+    options: argparse.Namespace, folder: Path, by: str, parts: int, snapshots: int
+) -> float:
+    """Measure and print a plan; return its CPU time without pauses."""
+    for delay in options.delay_ms:
+        found = run_step(options, "plan", folder, parts, snapshots, delay)
+        print(f"{by:>10}{snapshots:10,}{parts:10,}{delay:14g}{found['peak_mib']:10,.0f}", end="")
+        print(f"{found['wall_s']:9,.1f}{found['cpu_s']:8.1f}{found['requests']:10,}", flush=True)
+    return float(found["cpu_s"])
 
 
 def run_step(
@@ -174,6 +221,7 @@ def run_step(
     """Run a step in a process of its own, which is the driver that is measured."""
     asked = ["--step", step, "--folder", folder, "--parts", parts, "--delay-ms", delay]
     asked += ["--workers", options.workers, "--snapshots", snapshots]
+    asked += ["--template", options.template]
     command = [sys.executable, __file__, *map(str, asked)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
@@ -226,7 +274,23 @@ def template(options: argparse.Namespace) -> dict[str, Any]:
     with opened(options.folder, "template") as session:
         build(session, "template")
         resolve_lock(session, options.folder / "lock")
-    return {}
+    sizes = table_bytes(options.folder / "template" / "catalog.db")
+    return {
+        what: sum(size for table, size in sizes.items() if table.startswith(what))
+        / 1000
+        / options.template
+        for what in ("artifact", "version")
+    }
+
+
+def table_bytes(file: Path) -> Counter[str]:
+    """Return the bytes of each table of a SQLite file, with its indexes."""
+    found: Counter[str] = Counter()
+    with closing(sqlite3.connect(file)) as database:
+        named = "SELECT tbl_name, pgsize FROM dbstat JOIN sqlite_master USING (name)"
+        for table, size in database.execute(named):
+            found[table] += size
+    return found
 
 
 def build_parts(options: argparse.Namespace) -> dict[str, Any]:
@@ -252,7 +316,11 @@ def build_parts(options: argparse.Namespace) -> dict[str, Any]:
 def finish(options: argparse.Namespace) -> dict[str, Any]:
     """Write the results of snapshots of many parts."""
     (parts,), (snapshots,) = options.parts, options.snapshots
-    names = names_of(snapshots)
+    finish_snapshots(options, parts, names_of(snapshots))
+    return {}
+
+
+def finish_snapshots(options: argparse.Namespace, parts: int, names: Sequence[str]) -> None:
     with (
         opened(options.folder, "template", True) as session,
         opened_finished(options) as other,
@@ -272,6 +340,43 @@ def finish(options: argparse.Namespace) -> dict[str, Any]:
             for name in names if stage.is_by_snapshot else [None]:
                 finish_stage(session.pipeline, other.pipeline, stage, name)
                 record(other, stage, name)
+
+
+def note(options: argparse.Namespace) -> dict[str, Any]:
+    """Note the stages that are finished, as a build does."""
+    with opened_finished(options) as session:
+        note_snapshots(session.pipeline, names_of(*options.snapshots))
+    return {}
+
+
+def note_snapshots(pipeline: Pipeline, names: Sequence[str]) -> None:
+    for stage in pipeline.graph:
+        for name in names if stage.is_by_snapshot else ():
+            prints = fingerprints(pipeline.tasks(stage.name, name))
+            FinishedStages(pipeline).note(stage, name, prints)
+
+
+def invent(options: argparse.Namespace) -> dict[str, Any]:
+    """Note that many snapshots are finished: the first is, the notes of the others are like its."""
+    finish_snapshots(options, options.template, [SNAPSHOT])
+    with opened_finished(options) as session:
+        pipeline = session.pipeline
+        store, names = pipeline.store, names_of(*options.snapshots)
+        note_snapshots(pipeline, names[:1])
+        for name in names[1:]:
+            file = SourceFile("0.jsonl", f"/nowhere/{name}/0.jsonl", 1, digest_of(name))
+            listed = SnapshotFiles(name, f"/nowhere/{name}", [file])
+            save_snapshot_files(store, listed, session.home.root)
+        found = FinishedStages(pipeline)
+        for stage in pipeline.graph:
+            like = load_finished(store, stage.name, SNAPSHOT)
+            for name in names if like is not None else ():
+                key = found.key(stage, name) or ""
+                pinned = {k.replace(f"/{SNAPSHOT}", f"/{name}"): v for k, v in like.pinned.items()}
+                tasks = like.tasks * NOTED_PARTS // options.template
+                invented = digest_of((stage.name, name))
+                noted = FinishedStage(key, like.outside, pinned, tasks, invented)
+                save_finished(store, stage.name, name, noted)
     return {}
 
 
@@ -341,11 +446,46 @@ def plan_parts(options: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
+def register(options: argparse.Namespace) -> dict[str, Any]:
+    """Register a version of many parts, none of whose files is there."""
+    (parts,) = options.parts
+    registry = Registry(f"sqlite:///{options.folder / f'registered-{parts}.db'}")
+    registry.upgrade()
+    registry.put_recipe(RecipeRow(digest_of("recipe"), "many", ""))
+    registry.put_lock(LockRow(digest_of("lock"), "{}"))
+    version = VersionRow(
+        *("many", digest_of("lock"), digest_of("recipe"), "versions/many/manifest.json"),
+        *(digest_of("manifest"), parts, parts, parts),
+    )
+    files = [
+        LineageRow(
+            table, SNAPSHOT, f"artifacts/{table}/{digest_of((table, n))}/rows", digest_of(n), 1, n
+        )
+        for table in LINEAGE_TABLES
+        for n in range(parts)
+    ]
+    registry.publish_version(version, [], files)
+    return {}
+
+
+def select(options: argparse.Namespace) -> dict[str, Any]:
+    """Ask nothing of a version of many parts."""
+    (parts,) = options.parts
+    registry = Registry(f"sqlite:///{options.folder / f'registered-{parts}.db'}")
+    with measured() as found:
+        run_query(registry, FileStore(str(options.folder)), "many", "select 1", 1)
+    return found
+
+
 STEPS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "template": template,
     "build": build_parts,
     "finish": finish,
+    "note": note,
+    "invent": invent,
     "plan": plan_parts,
+    "register": register,
+    "select": select,
 }
 
 
@@ -436,7 +576,7 @@ def count_requests(delay_s: float) -> Counter[str]:
         setattr(kind, name, request)
 
     for name in ("read", "read_range", "exists", "sha256", "folders", "read_verified"):
-        counting(Reader, name)
+        counting(FileStore, name)
     for name in ("write", "local", "list", "delete"):
         counting(LocalStore, name)
     return counted

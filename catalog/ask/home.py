@@ -55,10 +55,6 @@ class Status:
 
 def home_status(home: Path, registry: Registry, store: FileStore) -> Status:
     """Read the catalog of a home; no file of the store is looked at."""
-    stages: dict[str, StoredStage] = {}
-    for artifact in registry.artifacts():
-        known = stages.get(artifact.stage, StoredStage(0, 0))
-        stages[artifact.stage] = StoredStage(known.tasks + 1, known.bytes + artifact.bytes)
     return Status(
         str(home.resolve()),
         store.url,
@@ -70,5 +66,5 @@ def home_status(home: Path, registry: Registry, store: FileStore) -> Status:
             StoredSnapshot(row.name, row.source, len(registry.source_files(row.name)))
             for row in registry.snapshots()
         ],
-        dict(sorted(stages.items())),
+        {stage: StoredStage(*stored) for stage, stored in registry.stored_stages().items()},
     )

@@ -145,7 +145,6 @@ ArtifactInput = _table(
     rows.InputRow,
     _key("artifact_id", ForeignKey("artifacts.id", ondelete="CASCADE"), kind=NUMBER),
     _key("name"),
-    Column("content_hash", Text, nullable=False, index=True),
 )
 FailedPart = _table("failed_parts", rows.FailedPartRow, _key("stage"), _key("fingerprint"))
 TrainedModel = _table("models", rows.ModelRow, _number(), UniqueConstraint("kind", "sha256"))
@@ -167,14 +166,12 @@ VersionShard = _table(
     _key("version", ForeignKey("versions.name")),
     _key("group_id"),
     _key("shard"),
-    Column("bin_sha256", Text, nullable=False, index=True),
 )
 VersionLineage = _table(
     "version_lineage",
     rows.LineageRow,
     _number(),
     _refers("version", "versions.name"),
-    Column("path", Text, nullable=False, index=True),
     Index(None, "version", "table_name"),
 )
 VersionKey = _table(
@@ -182,7 +179,6 @@ VersionKey = _table(
     rows.KeyRow,
     _number(),
     _refers("version", "versions.name"),
-    Column("path", Text, nullable=False, index=True),
     Index(None, "version", "kind"),
 )
 Gate = _table(

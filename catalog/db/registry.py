@@ -19,6 +19,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
+    func,
     insert,
     select,
     update,
@@ -26,7 +27,7 @@ from sqlalchemy import (
 
 from catalog.db import schema
 from catalog.db.copies import CopyMethods
-from catalog.db.database import Database, batches, by_kind, timestamp
+from catalog.db.database import BATCH, Database, batches, by_kind, timestamp
 from catalog.db.judgements import JudgementMethods
 from catalog.db.leases import LeaseMethods
 from catalog.db.models import (
@@ -253,22 +254,35 @@ class Registry(
 
     def artifacts(self, stage: str | None = None, snapshot: str | None = None) -> list[ArtifactRow]:
         """Return artifacts by stage, snapshot and part, with their outputs and inputs."""
-        wanted = select(Artifact.c.id)
+        return list(self.stream_artifacts(stage, snapshot))
+
+    def stream_artifacts(
+        self, stage: str | None = None, snapshot: str | None = None
+    ) -> Iterator[ArtifactRow]:
+        """Yield artifacts by stage, snapshot and part, a few hundred in memory at a time."""
+        wanted = pick(Artifact, ArtifactRow).add_columns(Artifact.c.id)
         if stage is not None:
             wanted = wanted.where(Artifact.c.stage == stage)
         if snapshot is not None:
             wanted = wanted.where(Artifact.c.snapshot == snapshot)
         order = (Artifact.c.stage, Artifact.c.snapshot, Artifact.c.part, Artifact.c.fingerprint)
         with self.database.read() as connection:
-            outputs = _by_artifact(connection, ArtifactOutput, OutputRow, wanted)
-            inputs = _by_artifact(connection, ArtifactInput, InputRow, wanted)
-            columns = pick(Artifact, ArtifactRow).add_columns(Artifact.c.id)
-            rows = connection.execute(columns.where(Artifact.c.id.in_(wanted)).order_by(*order))
-            found = [(ArtifactRow(*values), number) for *values, number in rows]
-        return [
-            replace(row, outputs=tuple(outputs.get(n, ())), inputs=tuple(inputs.get(n, ())))
-            for row, n in found
-        ]
+            rows = connection.execute(wanted.order_by(*order).execution_options(yield_per=BATCH))
+            for some in rows.partitions():
+                numbers = [number for *_, number in some]
+                outputs = _by_artifact(connection, ArtifactOutput, OutputRow, numbers)
+                inputs = _by_artifact(connection, ArtifactInput, InputRow, numbers)
+                for *values, n in some:
+                    made, used = tuple(outputs.get(n, ())), tuple(inputs.get(n, ()))
+                    yield replace(ArtifactRow(*values), outputs=made, inputs=used)
+
+    def stored_stages(self) -> dict[str, tuple[int, int]]:
+        """Return how many artifacts each stage has, and their bytes."""
+        count, size = func.count(), func.sum(Artifact.c.bytes)
+        counted = select(Artifact.c.stage, count, size).group_by(Artifact.c.stage)
+        with self.database.read() as connection:
+            rows = connection.execute(counted.order_by(Artifact.c.stage)).all()
+        return {stage: (number, int(total)) for stage, number, total in rows}
 
     def artifact_contents(self, stage: str, snapshot: str | None) -> Iterator[tuple[str, str]]:
         """Yield fingerprint and content hash of each artifact of a stage for one snapshot, or of a
@@ -370,9 +384,9 @@ def _insert_artifacts(connection: Connection, rows: list[ArtifactRow]) -> None:
 
 
 def _by_artifact(
-    connection: Connection, table: Any, row: type[Any], wanted: Any
+    connection: Connection, table: Any, row: type[Any], wanted: Sequence[int]
 ) -> dict[int, list[Any]]:
-    """Return outputs or inputs of the wanted artifacts by the artifact's number, each list by
+    """Return outputs or inputs of some artifacts by the artifact's number, each list by
     name."""
     found: dict[int, list[Any]] = {}
     columns = pick(table, row).add_columns(table.c.artifact_id)

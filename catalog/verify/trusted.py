@@ -245,12 +245,14 @@ class Trusted:
             )
 
     def _notes(self) -> Iterator[Problem]:
-        """Check which results stand for parts under takedowns, lists of orders, indexes of results."""
-        for path in self.store.list("parts"):
-            try:
-                sealed(self.store.read(path), path)
-            except StoreFileError as error:
-                yield "parts", path, str(error)
+        """Check which results stand for parts under takedowns, lists of orders, indexes of results,
+        and notes of finished stages."""
+        for folder in ("parts", "finished"):
+            for path in self.store.list(folder):
+                try:
+                    sealed(self.store.read(path), path)
+                except StoreFileError as error:
+                    yield folder, path, str(error)
         for path in (*self.store.list("orders"), *self.store.list("results")):
             self.files.append((path, path.rpartition("/")[2].partition(".")[0]))
 

@@ -38,6 +38,8 @@ from corpus_assets.text.line_kinds import COLUMNS_OF_LINES
 
 
 def plan_line_keys(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
+    if not _is_asked(pipeline, snapshot):
+        return []
     settings = _settings(pipeline, "domains", "min_chars", "bucket") | step_settings(pipeline)
     texts = pipeline.parts(files.DOCUMENTS, snapshot)
     inputs = LazySequence(lambda _, documents: {"documents": documents}, texts)

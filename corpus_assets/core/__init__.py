@@ -12,6 +12,7 @@ __all__ = [
     "file_copies",
     "file_spool",
     "files",
+    "finished_stages",
     "home",
     "identity",
     "known_errors",

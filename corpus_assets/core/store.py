@@ -268,7 +268,7 @@ def damaged(store: Store, path: str, what: str) -> CorruptArtifact:
     """Return the error for a file that is not what was recorded: nothing may be made from it."""
     if path.startswith("artifacts/"):
         cure = "delete its folder and build again"
-    elif path.startswith(("parts/", "orders/", "results/")):
+    elif path.startswith(("parts/", "orders/", "results/", "finished/")):
         cure = "delete it and build again"
     elif path.startswith("sources/") and path.count("/") == 1:
         cure = "delete it and run `corpus build`, which lists the snapshot's files again"

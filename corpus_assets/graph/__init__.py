@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         tokenizer_checks,
     )
     from corpus_assets.graph.engine import Cleared, Engine, EngineChoice, PartsFailed
+    from corpus_assets.graph.finished import FinishedStages
     from corpus_assets.graph.leases import (
         building,
         collecting,
@@ -45,6 +46,7 @@ __all__ = [
     "Cleared",
     "Engine",
     "EngineChoice",
+    "FinishedStages",
     "PartsFailed",
     "Pipeline",
     "StageIncomplete",

@@ -75,6 +75,8 @@ class Pipeline:
         ] = {}  # index files, of what was let go too
         self._listings = Listings(self.store)
         self._digests: dict[Path, str] = {}
+        self._looked_at: dict[tuple[str, str | None], set[Path]] = {}
+        self._asked_pins: dict[tuple[str, str | None], dict[str, bool]] = {}
         self._files: dict[str, SnapshotFiles] = {}
         self._plans: dict[tuple[str, str | None, Hashable], Sequence[Task]] = {}
 
@@ -221,7 +223,12 @@ class Pipeline:
 
     def pin_of(self, name: str, snapshot: str | None = None) -> Output | None:
         """Return the lock's file for a calibration; its stage is then never run."""
-        return self.pins.get(f"{name}/{snapshot}" if snapshot else name)
+        key = f"{name}/{snapshot}" if snapshot else name
+        if self._planned:
+            stage, own = self._planned[-1]
+            if name not in {file.stage for file in (*stage.reads, *stage.reads_all)}:
+                self._asked_pins.setdefault((stage.name, own), {})[key] = key in self.pins
+        return self.pins.get(key)
 
     def unpinned(self, name: str) -> "Pipeline":
         """Return the same without the lock's file for a calibration: what the graph resolves."""
@@ -361,7 +368,19 @@ class Pipeline:
 
     # Digests of files outside the store.
 
+    def asked_pins(self, name: str, snapshot: str | None) -> Mapping[str, bool]:
+        """Say of the calibrations that planning a stage asked for, and that it does not read,
+        whether a lock pins them."""
+        return self._asked_pins.get((name, snapshot), {})
+
+    def looked_at(self, name: str, snapshot: str | None) -> Iterable[Path]:
+        """Return the files outside the store that planning a stage looked at."""
+        return sorted(self._looked_at.get((name, snapshot), ()))
+
     def digest_of(self, path: Path) -> str:
+        if self._planned:
+            stage, snapshot = self._planned[-1]
+            self._looked_at.setdefault((stage.name, snapshot), set()).add(path)
         if path not in self._digests:
             self._digests[path] = model_digest(path)
         return self._digests[path]

@@ -28,10 +28,11 @@ from corpus_assets.core.errors import EngineError
 from corpus_assets.core.identity import digest
 from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.progress import Progress
-from corpus_assets.core.result_index import Contents, fingerprints
+from corpus_assets.core.result_index import Bytes, Contents, fingerprints
 from corpus_assets.core.stage import Stage
 from corpus_assets.core.task import Finished, Task
 from corpus_assets.graph.engine import Engine, FailedTask, PartsFailed
+from corpus_assets.graph.finished import FinishedStages
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.reuse import with_reuse
 from corpus_assets.ingest import SnapshotFiles, list_snapshot_files, with_site_files
@@ -129,6 +130,7 @@ def run_stage(
     tasks = with_reuse(pipeline, stage, snapshot, pipeline.tasks(stage.name, snapshot))
     progress.started(report.asset, report.snapshot, len(tasks))
     if not len(tasks):  # most steps of exchanges, where a snapshot has few parts
+        _note_finished(pipeline, stage, snapshot, fingerprints(tasks))
         return
     finished = pipeline.finished(stage.name, snapshot, look_again=True)
     prints = fingerprints(tasks)
@@ -187,8 +189,14 @@ def run_stage(
     if stage.after is not None:
         stage.after(pipeline, tasks)
     notes.write()
+    _note_finished(pipeline, stage, snapshot, prints)
     if stage.accept is not None:
         stage.accept(pipeline)
+
+
+def _note_finished(pipeline: Pipeline, stage: Stage, snapshot: str | None, prints: Bytes) -> None:
+    if snapshot is not None:
+        FinishedStages(pipeline).note(stage, snapshot, prints)
 
 
 def _failed_row(part: int, failed: FailedTask, snapshot: str | None) -> FailedPartRow:

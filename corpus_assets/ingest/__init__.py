@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from corpus_assets.ingest.snapshots import (
         SnapshotFiles,
         forget_snapshot_files,
+        listed_as,
         load_snapshot_files,
         save_snapshot_files,
     )
@@ -84,6 +85,7 @@ __all__ = [
     "is_empty_list",
     "is_remote",
     "list_snapshot_files",
+    "listed_as",
     "load_snapshot_files",
     "make_engine",
     "pins_of_sites",

@@ -116,6 +116,16 @@ def load_snapshot_files(store: Store, snapshot: str, home: Path) -> SnapshotFile
         raise damaged(store, _path(snapshot), "does not list a snapshot's files") from error
 
 
+def listed_as(store: Store, snapshot: str) -> str | None:
+    """Return the checksum of a pinned list, which stands at its beginning; None where there is no
+    such list."""
+    if not store.exists(_path(snapshot)):
+        return None
+    head = SEALED.match(store.read_range(_path(snapshot), 0, 80))
+    return head[1].decode() if head else None
+
+
+SEALED = re.compile(rb'\{"checksum":"([0-9a-f]{64})",')
 LISTS: dict[str, Callable[..., Any]] = {
     "files": SourceFile,
     "indexes": Output,
@@ -133,7 +143,7 @@ def _entry(kind: Callable[..., Any], fields: dict[str, Any], home: Path) -> Any:
 def _load_long(data: bytes, home: Path) -> SnapshotFiles | None:
     """Return a long list as it was written, its seal checked: it waits in a temporary file, and 8
     bytes an entry tell where each is. None for one that is short, or is not as it was written."""
-    head = re.match(rb'\{"checksum":"([0-9a-f]{64})",', data) if len(data) > LONG_BYTES else None
+    head = SEALED.match(data) if len(data) > LONG_BYTES else None
     if head is None:
         return None
     whole = hashlib.sha256(b"{")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from catalog.db import Registry, SnapshotRow
 from corpus_assets.core.errors import MissingInput
-from corpus_assets.graph import Pipeline, snapshots_of
+from corpus_assets.graph import FinishedStages, Pipeline, snapshots_of
 from corpus_assets.ingest import is_as_pinned, refuse_absent
 
 CACHED = "cached"
@@ -44,11 +44,16 @@ def plan_build(pipeline: Pipeline, registry: Registry) -> list[PlanLine]:
 def plan_assets(pipeline: Pipeline) -> list[PlanLine]:
     """One line an asset after the source files, which are not looked at."""
     lines = []
+    finished = FinishedStages(pipeline, read_all=True)
     for asset in pipeline.graph.assets.values():
         line = PlanLine(asset.name)
         for stage in asset.stages:
             for snapshot in snapshots_of(pipeline, stage, None):
-                _ask(pipeline, line, stage.name, snapshot)
+                noted = finished.find(stage, snapshot) if snapshot is not None else None
+                if noted is not None:
+                    line.cached += noted.tasks
+                else:
+                    _ask(pipeline, line, stage.name, snapshot)
         lines.append(line)
     return lines
 

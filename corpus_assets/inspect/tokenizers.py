@@ -336,8 +336,8 @@ def _stored_documents(store: Store, registry: Registry, version: str) -> Iterato
 
 def _made(registry: Registry, sha256: str) -> ArtifactRow | None:
     """Find the run of the tokenizer stage that gave a file with this digest."""
-    for row in registry.artifacts():
-        if row.stage == "tokenizer" and any(out.sha256 == sha256 for out in row.outputs):
+    for row in registry.artifacts("tokenizer"):
+        if any(out.sha256 == sha256 for out in row.outputs):
             return row
     return None
 
@@ -347,8 +347,7 @@ def _sample_files(store: Store, registry: Registry, made: ArtifactRow) -> list[s
     wanted = {edge.content_hash for edge in made.inputs if edge.name.startswith("sample/")}
     found = {
         out.sha256: out.path
-        for row in registry.artifacts()
-        if row.stage == "tokenizer_sample"
+        for row in registry.artifacts("tokenizer_sample")
         for out in row.outputs
     }
     if not wanted <= set(found) or not all(store.exists(found[one]) for one in wanted):

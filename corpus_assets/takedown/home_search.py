@@ -342,7 +342,7 @@ def search_home(
     found.inputs = _training_files(store, registry) | _source_files(store, registry, root)
     found.held_by = with_earlier(found.held_by, registry)
     found.places = Places.of(root, store, registry)
-    made = [output.path for artifact in registry.artifacts() for output in artifact.outputs]
+    made = [output.path for artifact in registry.stream_artifacts() for output in artifact.outputs]
     if isinstance(store, S3Store):  # copies of an object lie in a folder of its name
         held = store.cache
         seen = {copy for path in passed_over for copy in (held / path).glob("*")}

@@ -38,6 +38,7 @@ from corpus_assets.core import files
 from corpus_assets.core.errors import CorruptArtifact, StoreError
 from corpus_assets.core.exchange import ranges_of
 from corpus_assets.core.file_copies import kept_path
+from corpus_assets.core.finished_stages import forget_finished
 from corpus_assets.core.home import Home
 from corpus_assets.core.result_index import StageResults, forget_results
 from corpus_assets.core.scratch import abandoned
@@ -145,6 +146,7 @@ def collect_garbage(
     left: dict[str, str] = {}
     if not dry_run:
         registry.expect_leases()
+        forget_finished(store, {stage for stage, _ in stray} | {row.stage for row in dead})
         forget_results(store, {*stray, *((row.stage, row.fingerprint) for row in dead)})
         steps = [(path, partial(store.delete, path)) for path in present]
         steps += [(str(path), partial(_remove, path)) for path in temporary]

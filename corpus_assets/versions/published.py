@@ -153,7 +153,7 @@ def _contents(store: Store, version: VersionRow) -> Contents:
 def check_artifact_rows(registry: Registry) -> None:
     """Refuse to work by a registry whose rows of artifacts contradict themselves: they say what
     is deleted."""
-    for folder, what in inconsistent_artifacts(registry.artifacts()):
+    for folder, what in inconsistent_artifacts(registry.stream_artifacts()):
         raise CorpusError(f"{folder}: {what}")
 
 
