@@ -56,6 +56,7 @@ def names_here(config: pytest.Config) -> list[str]:
     return names_in(collecting(ROOT, "1", path=ROOT))
 
 
+@pytest.mark.slow  # pytest-xdist compares the collections of its workers in every run
 def test_two_collections_name_the_same_tests_whatever_clock_hash_seed_and_folder(
     tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
