@@ -39,7 +39,7 @@ from machine import machine
 from catalog.cli.terminal import plain
 from catalog.pages import charts
 from corpus_assets.evidence.arms import Arm, Document
-from corpus_assets.evidence.compare import NOT_DECIDED, Bootstrap, Difference, compare_arms
+from corpus_assets.evidence.compare import NOT_DECIDED, Difference, Hosts, compare_arms
 from corpus_assets.evidence.gate import Results, compare_results, open_results
 from corpus_assets.evidence.heldout import (
     cut_to,
@@ -387,7 +387,7 @@ def show_pairs(options: argparse.Namespace) -> None:
     scores = [found for found in rates if found is not None]
     if len(scores) < 2:
         raise SystemExit("both learning rates need runs: run the pack to its end")
-    seeds, bootstrap = scores[0].seeds, Bootstrap(held_out)
+    seeds, hosts = scores[0].seeds, Hosts(held_out)
     rng, told = np.random.default_rng(0), {}
     for count in options.seeds_each:
         missed, decided, domains = 0, 0, 0
@@ -395,7 +395,7 @@ def show_pairs(options: argparse.Namespace) -> None:
             drawn = [int(seed) for seed in rng.permutation(seeds)[: 2 * count]]
             arms = {"a": [rate.of(drawn[:count]) for rate in scores],
                     "b": [rate.of(drawn[count:]) for rate in scores]}  # fmt: skip
-            (found,) = compare_arms(held_out, "a", arms, results.rule, bootstrap)
+            (found,) = compare_arms(held_out, "a", arms, results.rule, hosts)
             missed += not found.macro.low <= 0 <= found.macro.high
             decided += found.verdict != NOT_DECIDED
             domains += sum(not one.low <= 0 <= one.high for one in found.main[:-1])

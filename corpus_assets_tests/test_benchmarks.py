@@ -105,7 +105,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
         "--evals", data.evals, "--texts", data.texts, "--planted", 4, "--rounds", 1,
     ],
     "declared_recall": lambda data: [data.crawl],
-    "evidence_coverage": lambda data: ["--worlds", 100],
+    "evidence_coverage": lambda data: ["--worlds", 100, "--host-worlds", 20],
     "evidence": lambda data: [
         "pack", data.pack, "--texts", data.pool, "--pages", data.folder, "--shared", data.folder,
         "--kinds", "shuffled", "repeated", "--doses", 25, "--vocab", 600, "--unique-tokens", 2**14,

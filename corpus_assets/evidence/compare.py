@@ -5,8 +5,8 @@ rate, and the bytes, domain and host of each document. docs/explanation/evidence
 order of this file, exact enough for another program to come to the same intervals.
 
     estimate     difference in percent of bits per byte, of each domain and of the macro average
-    noise        of training and of the documents drawn (t over seeds), of evaluation (bootstrap
-                 over hosts), added
+    noise        of training and of the documents drawn (t over seeds), of evaluation (hosts and
+                 their documents), added
     verdict      better, worse or not decided, by a rule that is fixed before the runs
     compute      how much more compute the baseline needs for the same loss
 """
@@ -25,7 +25,6 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 MACRO = "macro"  # the mean of the domains; no domain may have its name
 ALL_DOMAINS = "all"
-DRAWS = 2000  # of the bootstrap: its standard deviations are within 1.6% (one sigma)
 POWER = 0.8
 MAX_SEEDS = 1000
 MAX_TIMES = 1000  # as many held-out documents
@@ -233,52 +232,68 @@ def widening(seeds: int, common: float) -> float:
     return 1 / seeds + (common / (1 - common) if common < 1 else math.inf)
 
 
-class Bootstrap:
-    """Resamples of the hosts of a held-out set, the same for every arm.
+class Hosts:
+    """The hosts of a held-out set, by domain: documents of one host are not independent.
 
-    Hosts are drawn in each domain by itself, one fewer than there are, with replacement: the
-    variance of a mean is then not too small where hosts are few (Rao and Wu 1988, JASA 83:231,
-    with m = n - 1). A host in two domains is two. Where a domain has one host only, each of its
-    documents stands for a host, and `notes` says so.
+    A host in two domains is two. Where a domain has one host only, each of its documents stands for
+    a host, and `notes` says so.
     """
 
-    def __init__(self, held_out: HeldOut, draws: int = DRAWS, seed: int = 0) -> None:
+    def __init__(self, held_out: HeldOut) -> None:
         self.held_out, self.domains, self.notes = held_out, held_out.domains, list[str]()
-        self._documents: list[np.ndarray[Any, np.dtype[np.int64]]] = []
-        self._weights: list[Floats] = []  # of a domain's documents in each draw, summing to 1
-        self.hosts: list[int] = []
-        self.counts: list[int] = []  # documents of each domain
-        rng = np.random.default_rng(seed)
+        self._documents: list[np.ndarray[Any, np.dtype[np.int64]]] = []  # by domain
+        self._host_of: list[np.ndarray[Any, np.dtype[np.int64]]] = []  # of those documents
         domain, host = np.array(held_out.domain), np.array(held_out.host)
         for name in self.domains:
             own = np.flatnonzero(domain == name)
-            _, cluster = np.unique(host[own], return_inverse=True)
-            if cluster.max() == 0:
-                cluster = np.arange(len(own))
+            _, number = np.unique(host[own], return_inverse=True)
+            if number.max() == 0:
+                number = np.arange(len(own))
                 self.notes.append(f"{name} has one host: its documents count as independent")
-            hosts = int(cluster.max()) + 1
-            if hosts < 2:
+            if number.max() == 0:
                 raise ValueError(f"domain {name} has one document: add more, or remove the domain")
-            counts = rng.multinomial(hosts - 1, np.full(hosts, 1 / hosts), size=draws)
-            weights = counts[:, cluster].astype(np.float64)
             self._documents.append(own)
-            self.counts.append(len(own))
-            self._weights.append(weights / weights.sum(axis=1, keepdims=True))
-            self.hosts.append(hosts)
+            self._host_of.append(number)
+        self.counts = [len(own) for own in self._documents]
 
     def means(self, bits: Floats) -> Floats:
         """Return means[seed, target] of bits[seed, document]: domains, then the macro average."""
         own = np.stack([bits[:, rows].mean(axis=1) for rows in self._documents], axis=1)
         return np.column_stack([own, own.mean(axis=1)])
 
-    def drawn(self, bits: Floats) -> Floats:
-        """Return means[draw, seed, domain] of the resamples."""
-        pairs = zip(self._documents, self._weights, strict=True)
-        return np.stack([weights @ bits[:, rows].T for rows, weights in pairs], axis=2)
+    def variance(self, domain: int, values: Floats) -> tuple[float, float]:
+        """Return the variance of the mean of a domain's values[document] over sets with other hosts
+        of these sizes, and its degrees of freedom.
+
+        Values vary between hosts and within them; both variances are estimated from the mean squares
+        (Searle, Casella and McCulloch 1992, Variance Components, 3.6), degrees after Satterthwaite.
+        A domain where one host has most documents so has the interval it deserves, where resampled
+        hosts would show a fraction of the variance.
+        """
+        rows, number = self._documents[domain], self._host_of[domain]
+        own, sizes = values[rows], np.bincount(number).astype(np.float64)
+        documents, hosts = len(own), len(sizes)
+        means = np.bincount(number, own) / sizes
+        between = float(sizes @ (means - own.mean()) ** 2)
+        within = float(((own - means[number]) ** 2).sum())
+        squares = between / (hosts - 1), within / max(documents - hosts, 1)
+        even = (documents - sizes @ sizes / documents) / (hosts - 1)  # documents of a usual host
+        of_hosts = (squares[0] - squares[1]) / even
+        if of_hosts <= 0:
+            return (between + within) / (documents - 1) / documents, float(documents - 1)
+        share = float(sizes @ sizes) / documents**2
+        parts = share / even * squares[0], (1 / documents - share / even) * squares[1]
+        spread = of_hosts + squares[1] / sizes  # the variance of each host's mean
+        weighed = float(sizes**2 @ spread) / documents
+        first = (float(sizes @ spread) - weighed) ** 2 / (
+            float((sizes**2 * (1 - 2 * sizes / documents)) @ spread**2) + weighed**2
+        )
+        second = parts[1] ** 2 / max(documents - hosts, 1)
+        return sum(parts), sum(parts) ** 2 / (parts[0] ** 2 / first + second)
 
 
 def differences(
-    bootstrap: Bootstrap, baseline: Scores, arm: Scores, confidence: float = 0.95
+    hosts: Hosts, baseline: Scores, arm: Scores, confidence: float = 0.95
 ) -> tuple[Difference, ...]:
     """Return the difference of every domain and of the macro average, with its interval.
 
@@ -290,35 +305,25 @@ def differences(
         baseline, arm = baseline.of(shared), arm.of(shared)
     if min(len(baseline.seeds), len(arm.seeds)) < 2:
         raise ValueError("an interval needs at least two seeds per arm")
-    scale = math.log(2) * bootstrap.held_out.bytes
+    scale = math.log(2) * hosts.held_out.bytes
     old, new = baseline.nats / scale, arm.nats / scale  # bits per byte of [seed, document]
-    old_means, new_means = bootstrap.means(old), bootstrap.means(new)
+    old_means, new_means = hosts.means(old), hosts.means(new)
     old_bpb, new_bpb = old_means.mean(axis=0), new_means.mean(axis=0)
     ratio = new_bpb / old_bpb
     # To first order, percent - E[percent] is the mean over seeds of new_effects - old_effects.
     old_scale, new_scale = 100 * ratio / old_bpb, 100 / old_bpb
     sides = [new_means * new_scale, old_means * old_scale]  # [seed, target]
-    drawn = [bootstrap.drawn(new), bootstrap.drawn(old)]  # [draw, seed, domain]
-    scales = [new_scale, old_scale]
     common = [overlap(scores.places, scores.share) for scores in (arm, baseline)]
     if is_paired:
         sides, common = [sides[0] - sides[1]], [max(common)]
     found = []
-    for target, name in enumerate([*bootstrap.domains, MACRO]):
-        strata = range(len(bootstrap.domains)) if name == MACRO else [target]
-        parts = [
-            draws[:, :, list(strata)] * (by[target] / len(strata))
-            for draws, by in zip(drawn, scales, strict=True)
-        ]  # [draw, seed, stratum], which add up to the target
+    for target, name in enumerate([*hosts.domains, MACRO]):
+        strata = range(len(hosts.domains)) if name == MACRO else [target]
+        effects = [new * new_scale[target], old * old_scale[target]]  # [seed, document]
         if is_paired:
-            parts = [parts[0] - parts[1]]
+            effects = [effects[0] - effects[1]]
         training, training_degrees = _training(sides, target, common)
-        hosts = _sum_of_sides([part.mean(axis=1) for part in parts])  # [draw, stratum]
-        by_stratum = hosts.var(axis=0, ddof=1)
-        evaluation = max(hosts.sum(axis=1).var(ddof=1) - _interaction(parts), 0.0)
-        evaluation_degrees = _satterthwaite(
-            tuple(by_stratum), tuple(bootstrap.hosts[stratum] - 1 for stratum in strata)
-        )
+        evaluation, evaluation_degrees = _evaluation(hosts, effects, strata)
         variances, degrees = (training, evaluation), (training_degrees, evaluation_degrees)
         percent = 100 * (ratio[target] - 1)
         total = _together(variances, degrees)
@@ -341,7 +346,7 @@ def differences(
                 evaluation_degrees=evaluation_degrees,
                 share=max(arm.share, baseline.share),
                 common=max(common),
-                documents=sum(bootstrap.counts[stratum] for stratum in strata),
+                documents=sum(hosts.counts[stratum] for stratum in strata),
             ).at(confidence)
         )
     return tuple(found)
@@ -356,20 +361,29 @@ def _training(sides: Sequence[Floats], target: int, common: Sequence[float]) -> 
     return sum(variances), _satterthwaite(tuple(variances), tuple(len(side) - 1 for side in sides))
 
 
-def _sum_of_sides(sides: Sequence[Floats]) -> Floats:
-    return sides[0] - sides[1] if len(sides) == 2 else sides[0]
+def _evaluation(
+    hosts: Hosts, effects: Sequence[Floats], strata: Sequence[int]
+) -> tuple[float, float]:
+    """Return the variance of the mean over domains of effects[seed, document], each averaged over
+    seeds, and its degrees of freedom.
 
-
-def _interaction(parts: Sequence[Floats]) -> float:
-    """Return the variance of hosts that is noise of single seeds: the training noise holds it
-    already (two-way clustering: Cameron, Gelbach and Miller 2011, JBES 29:238)."""
-    total = 0.0
-    for part in parts:
-        drawn = part.sum(axis=2)  # [draw, seed]
-        own = drawn - drawn.mean(axis=1, keepdims=True)
-        seeds = drawn.shape[1]
-        total += float(own.var(axis=0, ddof=1).sum()) / (seeds * (seeds - 1))
-    return total
+    What of it is noise of single seeds is taken off: the training noise holds it already (two-way
+    clustering: Cameron, Gelbach and Miller 2011, JBES 29:238).
+    """
+    means = [effect.mean(axis=0) for effect in effects]
+    both = means[0] - means[1] if len(means) == 2 else means[0]
+    found = [hosts.variance(stratum, both) for stratum in strata]
+    single = 0.0
+    for effect, mean in zip(effects, means, strict=True):
+        seeds = len(effect)
+        for own in effect - mean:
+            parts = (hosts.variance(stratum, own)[0] for stratum in strata)
+            single += sum(parts) / (seeds * (seeds - 1))
+    variances = tuple(variance / len(strata) ** 2 for variance, _ in found)
+    return (
+        max(sum(variances) - single / len(strata) ** 2, 0.0),
+        _satterthwaite(variances, tuple(degrees for _, degrees in found)),
+    )
 
 
 def _satterthwaite(variances: Sequence[float], degrees: Sequence[float]) -> float:
@@ -408,7 +422,7 @@ def compare_arms(
     baseline: str,
     scores: Mapping[str, Sequence[Scores | None]],
     rule: DecisionRule,
-    bootstrap: Bootstrap | None = None,
+    hosts: Hosts | None = None,
     absent: int = 0,
 ) -> list[Comparison]:
     """Compare every arm with the baseline; `scores` has each arm's at the main learning rate, then
@@ -419,13 +433,11 @@ def compare_arms(
     k has a confidence of 1 - a/(k - j + 1), up to the first whose interval holds 0; the arms after
     it have its confidence.
     """
-    resamples = bootstrap or Bootstrap(held_out)
+    own = hosts or Hosts(held_out)
 
     def found(arm: str, rate: int) -> tuple[Difference, ...]:
         old, new = scores[baseline][rate], scores[arm][rate]
-        return (
-            () if old is None or new is None else differences(resamples, old, new, rule.confidence)
-        )
+        return () if old is None or new is None else differences(own, old, new, rule.confidence)
 
     rates = {arm: (found(arm, 0), found(arm, 1)) for arm in scores if arm != baseline}
     for arm, (main, _) in rates.items():

@@ -21,10 +21,10 @@ from corpus_assets.core.store import Store
 from corpus_assets.evidence.compare import (
     BETTER,
     WORSE,
-    Bootstrap,
     Comparison,
     DecisionRule,
     HeldOut,
+    Hosts,
     Scores,
     compare_arms,
     compute_factor,
@@ -230,7 +230,7 @@ def compare_results(results: Results, baseline: str | None = None) -> Compared:
     named = [arm for arm in plan["arms"] if arm != against]
     main, *others = plan["learning_rates"]
     tokens = plan["proxy"]["tokens"]
-    bootstrap = Bootstrap(held_out)
+    hosts = Hosts(held_out)
     scores = {
         arm: (
             results.scores(arm, main, tokens),
@@ -243,13 +243,13 @@ def compare_results(results: Results, baseline: str | None = None) -> Compared:
     if against in absent or len(absent) == len(named):
         raise EvidenceError(f"arm {absent[0]} has {few}: run the pack to its end")
     there = {arm: own for arm, own in scores.items() if arm not in absent}
-    found = compare_arms(held_out, against, there, results.rule, bootstrap, len(absent))
-    notes = [*results.strays, *results.document_lines(), *bootstrap.notes]
+    found = compare_arms(held_out, against, there, results.rule, hosts, len(absent))
+    notes = [*results.strays, *results.document_lines(), *hosts.notes]
     notes += [f"arm {arm} has {few}" for arm in absent]
     losses = {
         budget: loss
         for budget in sorted({run.tokens for run in results.runs if run.arm == against})
-        if (loss := _macro(results, bootstrap, against, main, budget)) is not None
+        if (loss := _macro(results, hosts, against, main, budget)) is not None
     }
     if len(losses) < 3:
         notes.append(f"{against} ran at {len(losses)} budgets: no compute factor without three")
@@ -264,14 +264,12 @@ def compare_results(results: Results, baseline: str | None = None) -> Compared:
     return Compared(tuple(found), tuple(notes))
 
 
-def _macro(
-    results: Results, bootstrap: Bootstrap, arm: str, rate: float, tokens: int
-) -> float | None:
+def _macro(results: Results, hosts: Hosts, arm: str, rate: float, tokens: int) -> float | None:
     runs = [r for r in results.runs if (r.arm, r.learning_rate, r.tokens) == (arm, rate, tokens)]
     if not runs:
         return None
     nats = np.stack([run.table()["nats"].to_numpy() for run in runs])
-    return float(bootstrap.means(nats / (np.log(2) * results.held_out.bytes))[:, -1].mean())
+    return float(hosts.means(nats / (np.log(2) * results.held_out.bytes))[:, -1].mean())
 
 
 # The gate.

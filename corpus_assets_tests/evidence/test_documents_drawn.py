@@ -12,10 +12,10 @@ import pytest
 from corpus_assets.evidence.arms import Document, choose, start_of
 from corpus_assets.evidence.compare import (
     NOT_DECIDED,
-    Bootstrap,
     DecisionRule,
     Floats,
     HeldOut,
+    Hosts,
     Scores,
     compare_arms,
     even_places,
@@ -73,7 +73,7 @@ def decided(worlds: int, share: float, draws_anew: bool = True, seed: int = 1) -
         for number in range(4):
             own = world.scores(world.pool[number::4], share, draws_anew)
             scores[f"p{number}"] = (own, own)
-        found = compare_arms(world.held_out, "p0", scores, RULE, Bootstrap(world.held_out, 200))
+        found = compare_arms(world.held_out, "p0", scores, RULE, Hosts(world.held_out))
         hits += sum(one.verdict != NOT_DECIDED for one in found)
     return hits / (3 * worlds)
 
@@ -102,7 +102,7 @@ def test_intervals_hold_the_difference_of_equal_arms(share: float, least: float)
         one, two = (world.scores(world.pool[k::2], share) for k in range(2))
         (found,) = compare_arms(
             world.held_out, "a", {"a": (one, one), "b": (two, two)}, RULE,
-            Bootstrap(world.held_out, 200),
+            Hosts(world.held_out),
         )  # fmt: skip
         inside += found.macro.low <= 0 <= found.macro.high
     assert inside / 60 >= least
