@@ -277,19 +277,18 @@ class Hosts:
         between = float(sizes @ (means - own.mean()) ** 2)
         within = float(((own - means[number]) ** 2).sum())
         squares = between / (hosts - 1), within / max(documents - hosts, 1)
-        even = (documents - sizes @ sizes / documents) / (hosts - 1)  # documents of a usual host
+        even = (documents - float(sizes @ sizes) / documents) / (hosts - 1)  # of a usual host
         of_hosts = (squares[0] - squares[1]) / even
         if of_hosts <= 0:
             return (between + within) / (documents - 1) / documents, float(documents - 1)
         share = float(sizes @ sizes) / documents**2
-        parts = share / even * squares[0], (1 / documents - share / even) * squares[1]
-        spread = of_hosts + squares[1] / sizes  # the variance of each host's mean
+        first, second = share / even * squares[0], (1 / documents - share / even) * squares[1]
+        spread: Floats = of_hosts + squares[1] / sizes  # the variance of each host's mean
         weighed = float(sizes**2 @ spread) / documents
-        first = (float(sizes @ spread) - weighed) ** 2 / (
-            float((sizes**2 * (1 - 2 * sizes / documents)) @ spread**2) + weighed**2
-        )
-        second = parts[1] ** 2 / max(documents - hosts, 1)
-        return sum(parts), sum(parts) ** 2 / (parts[0] ** 2 / first + second)
+        squared = float((sizes**2 * (1 - 2 * sizes / documents)) @ spread**2) + weighed**2
+        inverse = first**2 * squared / (float(sizes @ spread) - weighed) ** 2
+        inverse += second**2 / max(documents - hosts, 1)
+        return first + second, (first + second) ** 2 / inverse
 
 
 def differences(
