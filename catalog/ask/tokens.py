@@ -129,7 +129,8 @@ def trace_token(lineage: Lineage, shard_name: str, sample: int, token: int) -> T
     )
     names = lineage.token_bytes
     origin, parts = _origin(lineage, shard.snapshot, doc_id)
-    ends_document = position == len(tokens) - 1 and token_id == manifest.tokenizer.eod_id
+    closing = (manifest.tokenizer.eod_id, names.file_separator)
+    ends_document = position == len(tokens) - 1 and token_id in closing
     final, extracted, note = _text_place(
         lineage, names, shard.snapshot, parts, doc_id, tokens, position
     )

@@ -28,6 +28,10 @@ KNOWN_NAMES = (
 )
 
 
+SEPARATORS = ("<|file_sep|>", "<file_sep>")
+"""Names of the token between files of a repository; the first is that of our own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Markers:
     """Ids of a tokenizer's markers."""
@@ -35,6 +39,7 @@ class Markers:
     prefix: int
     suffix: int
     middle: int
+    file_separator: int | None = None  # which may end a document
 
     @property
     def ids(self) -> tuple[int, int, int]:
@@ -47,8 +52,15 @@ def find_markers(added_tokens: Mapping[int, Any]) -> Markers | None:
     ids = {token.content: number for number, token in added_tokens.items() if token.special}
     for names in KNOWN_NAMES:
         if all(name in ids for name in names):
-            return Markers(*(ids[name] for name in names))
+            prefix, suffix, middle = (ids[name] for name in names)
+            return Markers(prefix, suffix, middle, find_separator(added_tokens))
     return None
+
+
+def find_separator(added_tokens: Mapping[int, Any]) -> int | None:
+    """Return the special token that ends a file which another one of its repository follows."""
+    ids = {token.content: number for number, token in added_tokens.items() if token.special}
+    return next((ids[name] for name in SEPARATORS if name in ids), None)
 
 
 def text_places(
@@ -69,7 +81,9 @@ def text_places(
         return places
     suffix = _next(np.flatnonzero(tokens == markers.suffix), first, len(tokens))
     middle = _next(np.flatnonzero(tokens == markers.middle), first, len(tokens))
-    ends = np.flatnonzero((tokens == eod_id) | (tokens == markers.prefix))
+    closing = [eod_id, markers.prefix]
+    closing += [] if markers.file_separator is None else [markers.file_separator]
+    ends = np.flatnonzero(np.isin(tokens, closing))
     ends = ends if starts is None else np.union1d(ends, starts)
     end = _next(ends, first, len(tokens))
     is_whole = (first < suffix) & (suffix < middle) & (middle < end)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from catalog.formats.chat_markers import marker_chars
-from catalog.formats.token_order import find_markers
+from catalog.formats.token_order import find_markers, find_separator
 
 
 def extracted_range(edits: Sequence[tuple[int, int, int]], start: int, end: int) -> tuple[int, int]:
@@ -52,7 +52,9 @@ class TokenBytes:
         added = self._tokenizer.get_added_tokens_decoder()
         self._added = {number: token.content for number, token in added.items()}
         self.markers = find_markers(added)
+        self.file_separator = find_separator(added)
         unwritten = {} if self.markers is None else dict.fromkeys(self.markers.ids, "")
+        unwritten |= {} if self.file_separator is None else {self.file_separator: ""}
         self._in_text = {
             number: char.encode() for number, char in (unwritten | marker_chars(added)).items()
         }

@@ -16,6 +16,7 @@ from catalog.db import ShardRow
 from catalog.errors import StoreFileError
 from catalog.figures import counted
 from catalog.formats.store import FileStore
+from catalog.formats.token_text import TokenBytes
 from corpus_loader import LoaderError, Manifest
 from corpus_loader.index import Index, numpy_type, parse_index
 
@@ -151,7 +152,8 @@ def _check_tokens(
     furthest = np.lexsort((spans.doc_offset, spans.document))
     last[spans.document[furthest]] = ends[furthest] - 1  # later pieces overwrite earlier ones
     last.sort()
-    unknown = unpadded = endless = 0
+    unknown = unpadded = 0
+    unclosed: list[Ints] = []
     with store.open(shard.bin_path) as handle:
         at = 0
         kind = numpy_type(manifest.dtype)
@@ -162,19 +164,24 @@ def _check_tokens(
             steps = np.zeros(len(tokens) + 1, np.int8)
             touched = slice(*np.searchsorted(spans.start, (at, until)))
             np.add.at(steps, spans.start[touched] - at, 1)
-            closing = ends[(ends > at) & (ends <= until)]
-            np.add.at(steps, closing - at, -1)
+            closed = ends[(ends > at) & (ends <= until)]
+            np.add.at(steps, closed - at, -1)
             before = int(np.searchsorted(spans.start, at) - np.sum(ends <= at))
             covered = np.cumsum(steps[:-1], dtype=np.int64) + before
             unpadded += int(np.sum(tokens[covered == 0] != manifest.tokenizer.pad_id))
             marks = last[slice(*np.searchsorted(last, (at, until)))]
-            endless += int(np.sum(tokens[marks - at] != manifest.tokenizer.eod_id))
+            closing = tokens[marks - at].astype(np.int64)
+            unclosed.append(closing[closing != manifest.tokenizer.eod_id])
             at = until
     if unknown:
         yield f"{unknown} tokens are outside the vocabulary of {manifest.tokenizer.vocab_size}"
     if unpadded:
         yield f"{unpadded} tokens belong to no document and are not padding"
-    if endless:
+    closing = np.concatenate(unclosed) if unclosed else np.empty(0, np.int64)
+    if len(closing):  # files of a repository, all but the last, end with its separator
+        names = TokenBytes(store.read(manifest.tokenizer.path).decode("utf-8"))
+        closing = closing[closing != (-1 if names.file_separator is None else names.file_separator)]
+    if endless := len(closing):
         yield f"{counted(endless, 'document')} do not end with the end-of-document token"
 
 

@@ -147,22 +147,27 @@ def part_stage(
     is_asked: Callable[[Any, str], bool] = lambda pipeline, snapshot: True,
     shared: Callable[[Any, str], Mapping[str, Output]] = lambda pipeline, snapshot: {},
     reads_shared: tuple[File, ...] = (),
+    reads_if_asked: Mapping[str, File] = {},
+    asks_for: Callable[[Any, str], bool] = lambda pipeline, snapshot: True,
     **declared: Any,
 ) -> Stage:
     """Return a stage with one task for each part of a snapshot, where `is_asked` says so. A task
     reads the files of its part under the names in `reads`, and what `shared` gives to all of them,
-    the files of `reads_shared`. The rest is as in `Stage`."""
+    the files of `reads_shared`; and those of its part in
+    `reads_if_asked` where `asks_for` says so. The rest is as in `Stage`."""
 
     def plan(pipeline: Planner[Any], snapshot: str) -> Sequence[Task]:
         if not is_asked(pipeline, snapshot):
             return []
         task_settings, given = settings(pipeline, snapshot), shared(pipeline, snapshot)
 
+        read = {**reads, **(reads_if_asked if asks_for(pipeline, snapshot) else {})}
+
         def task(number: int, *own: Output) -> Task:
-            inputs = {**dict(zip(reads, own, strict=True)), **given}
+            inputs = {**dict(zip(read, own, strict=True)), **given}
             return stage.task(task_settings, inputs, label=part_label(snapshot, number))
 
-        return LazySequence(task, *(pipeline.parts(file, snapshot) for file in reads.values()))
+        return LazySequence(task, *(pipeline.parts(file, snapshot) for file in read.values()))
 
     stage = Stage(
         name,
@@ -170,7 +175,7 @@ def part_stage(
         Scope.PART,
         plan,
         run,
-        reads=(*reads.values(), *reads_shared),
+        reads=(*reads.values(), *reads_if_asked.values(), *reads_shared),
         writes=writes,
         **declared,
     )

@@ -215,7 +215,10 @@ class _Listed(NamedTuple):
     def tokens(self, loader: Loader) -> Tokens:
         samples = loader.shard(self.shard).samples
         flat = [samples[s, offset : offset + length] for s, offset, length in self.pieces]
-        return np.concatenate(flat).astype(np.int32)
+        tokens = np.concatenate(flat).astype(np.int32)
+        # Of a file too that another one of its repository follows.
+        tokens[-1] = loader.manifest.tokenizer.eod_id
+        return tokens
 
 
 def _list_documents(loader: Loader) -> Iterator[_Listed]:

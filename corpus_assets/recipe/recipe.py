@@ -5,7 +5,7 @@ from its file.
 """
 
 from collections.abc import Iterable, Set
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -82,6 +82,12 @@ class ShardSettings(PackSettings):
         "for numbers bin -> smallest value in it; the rest is `other`",
     )
 
+    repositories: dict[str, Annotated[int, Field(ge=1, le=8)]] = Field(
+        default={},
+        exclude_if=is_absent,
+        description="domain -> how many leading parts of a record's key name its repository; its "
+        "files are joined in the order of their paths",
+    )
     fill_in_the_middle: FillInTheMiddle | None = Field(
         default=None,
         exclude_if=is_absent,
@@ -203,7 +209,7 @@ class Recipe(Settings):
                 f"shards.dtype: a vocabulary of up to {trained.max_ids} ids does not fit uint16; use "
                 "int32 or auto"
             )
-        self._check_fill_in_the_middle(domains)
+        self._check_markers(domains)
         self.mixture.check_held_back(bool(self.training_benchmarks))
         self.mixture.check(self._axes())
         scoring = [need for family in self.scoring_families() for need in family.needs()]
@@ -222,25 +228,28 @@ class Recipe(Settings):
                     raise ValueError(f"{asset}: {end:g} is not a share; write one from 0 to 1")
         return value
 
-    def _check_fill_in_the_middle(self, domains: Set[str]) -> None:
-        asked = self.shards.fill_in_the_middle
-        if asked is None:
+    def _check_markers(self, domains: Set[str]) -> None:
+        cut, joined = self.shards.fill_in_the_middle, self.shards.repositories
+        if cut is None and not joined:
             return
-        from catalog.formats.token_order import MARKER_NAMES  # loads numpy
+        from catalog.formats.token_order import MARKER_NAMES, SEPARATORS  # loads numpy
 
-        unknown = sorted(set(asked.domains or ()) - domains)
-        if unknown:
-            raise ValueError(
-                f"shards.fill_in_the_middle.domains: no source has domain {unknown[0]!r}; known: "
-                f"{', '.join(sorted(domains))}"
-            )
-        trained = self.tokenizer.train
-        missing = [name for name in MARKER_NAMES if trained and name not in trained.special_tokens]
-        if missing:
-            raise ValueError(
-                f"shards.fill_in_the_middle: tokenizer.train.special_tokens lacks "
-                f"{', '.join(missing)}; add them"
-            )
+        for key, named, needed in (
+            ("fill_in_the_middle", (cut and cut.domains) or (), MARKER_NAMES if cut else ()),
+            ("repositories", joined, SEPARATORS[:1] if joined else ()),
+        ):
+            if unknown := sorted(set(named) - domains):
+                raise ValueError(
+                    f"shards.{key}: no source has domain {unknown[0]!r}; known: "
+                    f"{', '.join(sorted(domains))}"
+                )
+            trained = self.tokenizer.train
+            missing = [name for name in needed if trained and name not in trained.special_tokens]
+            if missing:
+                raise ValueError(
+                    f"shards.{key}: tokenizer.train.special_tokens lacks {', '.join(missing)}; "
+                    "name them there"
+                )
 
     def _check_labels(self) -> None:
         """Refuse labels that no source gives, and an import that is not named by its digest."""

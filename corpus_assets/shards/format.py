@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpus_assets.core.errors import ShardError
-from corpus_assets.shards.pack import Packed, pack
+from corpus_assets.shards.pack import Packed, Places, pack
 from corpus_assets.shards.settings import NARROW_IDS, PackSettings
 from corpus_assets.shards.tokens import TokenBatch, TokenizerInfo
 from corpus_loader.header import FileInfo, ShardHeader
@@ -55,13 +55,16 @@ def build_shard(
     settings: PackSettings,
     tokenizer: TokenizerInfo,
     dtype: Dtype = "int32",
+    places: Places | None = None,
 ) -> ShardFiles:
     """Pack the documents of shard `number` of `group`; no documents give an empty shard.
 
     The bytes depend on the set of documents, not on the order they come in.
     """
     _check_tokens(tokens, tokenizer)
-    packed = pack(seed, doc_ids, tokens, settings, tokenizer.pad_id)
+    packed = pack(
+        seed, doc_ids, tokens, settings, tokenizer.pad_id, places, tokenizer.file_separator
+    )
     stem = shard_name(number)
     content = {
         f"{stem}.bin": packed.samples.astype(numpy_type(dtype), copy=False).tobytes(),

@@ -6,6 +6,7 @@ goes away can change its own shard and no other. Which shard is a keyed hash of 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -52,11 +53,39 @@ class Packed:
         return pa.Table.from_arrays(columns, schema=SPANS)
 
 
+Places = Sequence[bytes | None]
+"""Where documents stand in their repositories: 16 bytes for the repository, then the path; None for
+a document that is of none."""
+
+
+def unit_names(doc_ids: Sequence[bytes], places: Places | None) -> Sequence[bytes]:
+    """Return what is placed as one, for each document: its repository, or itself."""
+    if places is None:
+        return doc_ids
+    return [p[:16] if p is not None else d for d, p in zip(doc_ids, places, strict=True)]
+
+
 def shards_of(seed: int, doc_ids: Sequence[bytes], n_shards: int) -> npt.NDArray[np.int64]:
     """Return the shard, of `n_shards`, that holds each document; about a microsecond each."""
     _check_shard_count(n_shards)
     hashes = keyed_hashes(_key("shard", seed), doc_ids)
     return (hashes % np.uint64(n_shards)).astype(np.int64)
+
+
+def repository_order(
+    seed: int, doc_ids: Sequence[bytes], tokens: TokenBatch, places: Places
+) -> tuple[Ints, Ints]:
+    """Rows in the order they have inside their shard, and how many there are of each repository:
+    repositories, and documents that are of none, by keyed hash; files of one by their paths."""
+    units = unit_names(doc_ids, places)
+    hashes = keyed_hashes(_key("order", seed), units).tolist()
+    keys = [
+        (hashes[row], units[row], places[row] or b"", doc_ids[row], tokens[row].tolist())
+        for row in range(len(doc_ids))
+    ]
+    rows = sorted(range(len(doc_ids)), key=keys.__getitem__)
+    sizes = [len(list(files)) for _, files in groupby(rows, key=units.__getitem__)]
+    return np.array(rows, np.int64), np.array(sizes, np.int64)
 
 
 def document_order(seed: int, doc_ids: Sequence[bytes], tokens: TokenBatch) -> Ints:
@@ -86,8 +115,13 @@ def pack(
     tokens: TokenBatch,
     settings: PackSettings,
     pad_id: int,
+    places: Places | None = None,
+    separator: int | None = None,
 ) -> Packed:
     """Lay the documents of one shard into samples of `seq_len` tokens.
+
+    With `places` the files of a repository are laid as one document, and all but the last end with
+    `separator`.
 
     Cost is linear in the tokens; memory is the samples plus about 100 bytes a piece.
     """
@@ -95,11 +129,17 @@ def pack(
         raise ShardError(f"{len(doc_ids)} document ids for {len(tokens)} token arrays")
     if any(len(doc_id) != 16 for doc_id in doc_ids):
         raise ShardError("a document id must have 16 bytes; pass the doc_id column as it is")
-    order = document_order(seed, doc_ids, tokens)
+    flat = np.ascontiguousarray(tokens.flat, dtype=np.int32)
+    sizes = None
+    if places is None:
+        order = document_order(seed, doc_ids, tokens)
+    else:
+        order, sizes = repository_order(seed, doc_ids, tokens, places)
+        flat = _separated(flat, tokens.offsets[order + 1] - 1, sizes, separator)
     lengths = np.diff(tokens.offsets)[order]
     if len(lengths) and lengths.min() < 1:
         raise ShardError("a document has no tokens; encode it with its end-of-document token")
-    laid = lay(lengths, settings)
+    laid = lay(lengths, settings) if sizes is None else _lay_units(lengths, sizes, settings)
     owner, sample, offset, length = (
         column.astype(np.int64) for column in (laid.document, laid.sample, laid.offset, laid.length)
     )
@@ -107,7 +147,7 @@ def pack(
     out = np.full(count * settings.seq_len, pad_id, dtype=np.int32)
     document = order[owner]
     copy_pieces(
-        np.ascontiguousarray(tokens.flat, dtype=np.int32),
+        flat,
         tokens.offsets[document] + within,
         length,
         sample * settings.seq_len + offset,
@@ -157,6 +197,39 @@ def lay(lengths: Ints, settings: PackSettings) -> PieceLayout:
     columns = kernel(np.ascontiguousarray(lengths, np.int64), settings.seq_len)
     document, sample, offset, length, within = columns
     return PieceLayout(document, sample, offset, length, within, settings.seq_len)
+
+
+def _separated(
+    flat: npt.NDArray[np.int32], last: Ints, sizes: Ints, separator: int | None
+) -> npt.NDArray[np.int32]:
+    """Return tokens in which each file that another one follows ends with the separator. `last` has
+    the place of each document's last token, `sizes` the files of each repository, in order."""
+    if separator is None:
+        raise ShardError("files of repositories need a separator; name one in the tokenizer")
+    followed = np.ones(len(last), np.bool_)
+    followed[np.cumsum(sizes) - 1] = False
+    flat = flat.copy()
+    flat[last[followed]] = separator
+    return flat
+
+
+def _lay_units(lengths: Ints, sizes: Ints, settings: PackSettings) -> PieceLayout:
+    """Lay runs of `sizes` documents as if each were one, and say where each document lies."""
+    begins = np.append(0, np.cumsum(lengths))
+    units = begins[np.append(0, np.cumsum(sizes))]
+    laid = lay(np.diff(units), settings)
+    pieces = units[laid.document] + laid.doc_token_offset  # ascending, and none is left out
+    bounds = np.union1d(pieces, begins[:-1])
+    piece = np.searchsorted(pieces, bounds, side="right") - 1
+    document = np.searchsorted(begins, bounds, side="right") - 1
+    return PieceLayout(
+        document.astype(np.int32),
+        laid.sample[piece],
+        (laid.offset[piece] + bounds - pieces[piece]).astype(np.int32),
+        np.diff(np.append(bounds, begins[-1])).astype(np.int32),
+        bounds - begins[document],
+        settings.seq_len,
+    )
 
 
 def _check_shard_count(n_shards: int) -> None:

@@ -1,5 +1,6 @@
 """What the stages of shards read of a recipe."""
 
+from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 
 from corpus_assets.core.planner import AnyRecipe, Planner
@@ -13,6 +14,8 @@ class Shards(Protocol):
     def tokens_per_shard(self) -> int: ...
     @property
     def dtype(self) -> str: ...
+    @property
+    def repositories(self) -> Mapping[str, int]: ...
     @property
     def fill_in_the_middle(self) -> FillInTheMiddle | None: ...
 

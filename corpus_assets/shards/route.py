@@ -15,13 +15,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core.schemas import DOC_ID, LABELS
-from corpus_assets.shards.pack import shards_of
+from corpus_assets.shards.pack import Places, shards_of, unit_names
 from corpus_assets.shards.tokens import TokenBatch
 
 VERSION = 2
 
 CHARS_PER_TOKEN = 4
 """A usual compression of byte-level BPE; only the number of shards hangs on it."""
+
+PLACE_IN_REPOSITORY = "place"
 
 TOKENS = pa.schema([("doc_id", DOC_ID), ("tokens", pa.list_(pa.int32()))])
 
@@ -44,7 +46,11 @@ def shard_counts(chars_by_group: Mapping[str, int], tokens_per_shard: int) -> di
 
 
 def route_tokens(
-    final: pa.Table, batch: TokenBatch, counts: Mapping[str, int], seed: int
+    final: pa.Table,
+    batch: TokenBatch,
+    counts: Mapping[str, int],
+    seed: int,
+    places: Places | None = None,
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the slices of a part by the names of their shards (`group/00000`), in their order.
 
@@ -54,21 +60,27 @@ def route_tokens(
     rows: dict[str, list[int]] = {}
     groups = np.array(group_names(final))
     for group in sorted(set(groups.tolist())):
-        members = np.flatnonzero(groups == group)
-        places = shards_of(seed, [doc_ids[i] for i in members], counts.get(group, 1))
-        for row, place in zip(members.tolist(), places.tolist(), strict=True):
-            rows.setdefault(f"{group}/{place:05d}", []).append(row)
+        members = np.flatnonzero(groups == group).tolist()
+        names = unit_names([doc_ids[i] for i in members], places and [places[i] for i in members])
+        shards = shards_of(seed, names, counts.get(group, 1))
+        for row, shard in zip(members, shards.tolist(), strict=True):
+            rows.setdefault(f"{group}/{shard:05d}", []).append(row)
     for name in sorted(rows):
         picked = TokenBatch.of(batch[i] for i in rows[name])
-        yield name, slice_bytes([doc_ids[i] for i in rows[name]], picked)
+        of_rows = places and [places[i] for i in rows[name]]
+        yield name, slice_bytes([doc_ids[i] for i in rows[name]], picked, of_rows)
 
 
-def slice_bytes(doc_ids: Sequence[bytes], tokens: TokenBatch) -> bytes:
+def slice_bytes(
+    doc_ids: Sequence[bytes], tokens: TokenBatch, places: Places | None = None
+) -> bytes:
     """Return some documents of a shard and their tokens as a small Parquet file."""
     lists = pa.ListArray.from_arrays(
         pa.array(tokens.offsets, pa.int32()), pa.array(tokens.flat, pa.int32())
     )
     table = pa.Table.from_arrays([pa.array(doc_ids, DOC_ID), lists], schema=TOKENS)
+    if places is not None:
+        table = table.append_column(PLACE_IN_REPOSITORY, pa.array(places, pa.binary()))
     sink = io.BytesIO()
     pq.write_table(
         table,
@@ -90,6 +102,17 @@ def read_slice(data: bytes) -> tuple[list[bytes], TokenBatch]:
     return table["doc_id"].to_pylist(), TokenBatch(
         flat[offsets[0] : offsets[-1]], offsets - offsets[0]
     )
+
+
+def places_of(slices: Sequence[bytes]) -> Places | None:
+    """Return the places of the documents of some slices in their repositories; None where the
+    recipe asks for none."""
+    found: list[bytes | None] = []
+    for data in slices:
+        file = pq.ParquetFile(pa.BufferReader(data))
+        if PLACE_IN_REPOSITORY in file.schema_arrow.names:
+            found += file.read([PLACE_IN_REPOSITORY], use_threads=False).column(0).to_pylist()
+    return found or None
 
 
 def join_slices(slices: Iterable[bytes]) -> tuple[list[bytes], TokenBatch]:

@@ -1,5 +1,6 @@
 """The stages of shards: their number, tokens laid out for them, and the shards themselves."""
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -12,8 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from catalog.formats.token_order import SEPARATORS
 from corpus_assets.core import files
 from corpus_assets.core.earlier import Earlier
+from corpus_assets.core.errors import ModelError
 from corpus_assets.core.exchange import all_ranges, range_inputs, read_ranges, write_ranges
 from corpus_assets.core.lazy_sequence import LazySequence
 from corpus_assets.core.schemas import LABELS
@@ -25,12 +28,14 @@ from corpus_assets.shards import route
 from corpus_assets.shards.chat import encode_chat
 from corpus_assets.shards.fill_in_the_middle import encode_cut
 from corpus_assets.shards.format import build_shard, token_dtype
+from corpus_assets.shards.pack import Places
 from corpus_assets.shards.planner import ShardsPlanner
 from corpus_assets.shards.settings import FillInTheMiddle, PackSettings
 from corpus_assets.shards.tokens import Encoder, TokenBatch, encoder_of
 
 FILL_IN_THE_MIDDLE = "fill_in_the_middle"
 MESSAGES = "messages"
+REPOSITORIES = "repositories"
 
 GROUP_TOKENS = 1 << 27
 """Tokens in the slices that are brought together, by the number of shards: half a gigabyte."""
@@ -52,8 +57,11 @@ def _token_settings(pipeline: ShardsPlanner, snapshot: str) -> dict[str, Any]:
         settings[LABELS.name] = True
     if recipe.source_of(snapshot).has_messages:
         settings[MESSAGES] = True
+    domain = recipe.source_of(snapshot).domain
+    if domain in recipe.shards.repositories:
+        settings[REPOSITORIES] = recipe.shards.repositories[domain]
     cut = recipe.shards.fill_in_the_middle
-    if cut and (cut.domains is None or recipe.source_of(snapshot).domain in cut.domains):
+    if cut and (cut.domains is None or domain in cut.domains):
         settings[FILL_IN_THE_MIDDLE] = {"rate": cut.rate, "spm": cut.spm}
     return settings
 
@@ -109,7 +117,11 @@ def run_tokens(context: TaskContext) -> None:
     computed = _encode(context, final.take(new))
     batch = _joined(known, computed, final.num_rows) if known else computed
     slices = route.route_tokens(
-        final, batch, context.json("shard_counts"), context.task.settings["seed"]
+        final,
+        batch,
+        context.json("shard_counts"),
+        context.task.settings["seed"],
+        _places(context, final),
     )
     write_ranges(context, files.TOKENS, slices, final.num_rows)
     count(context, final.num_rows, final.num_rows)
@@ -122,7 +134,8 @@ def run_tokens(context: TaskContext) -> None:
 
 def run_shard(context: TaskContext) -> None:
     settings = context.task.settings
-    doc_ids, batch = route.join_slices(read_ranges(context))
+    slices = list(read_ranges(context))
+    doc_ids, batch = route.join_slices(slices)
     tokenizer = _encoder(context).info
     built = build_shard(
         f"{settings['snapshot']}/{settings['group']}",
@@ -133,6 +146,7 @@ def run_shard(context: TaskContext) -> None:
         settings=context.settings(PackSettings, "pack"),
         tokenizer=tokenizer,
         dtype=token_dtype(settings.get("dtype", "int32"), tokenizer.vocab_size),
+        places=route.places_of(slices),
     )
     for name, data in built.files.items():
         rows = pq.read_metadata(pa.BufferReader(data)).num_rows if ".spans." in name else 0
@@ -165,6 +179,30 @@ def _encode(context: TaskContext, final: pa.Table) -> TokenBatch:
     cut = context.settings(FillInTheMiddle, FILL_IN_THE_MIDDLE)
     doc_ids = final["doc_id"].to_pylist()
     return encode_cut(encoder, doc_ids, texts, cut, context.task.settings["seed"], encode)
+
+
+def _places(context: TaskContext, final: pa.Table) -> Places | None:
+    """Return where documents stand in their repositories: the first parts of their keys are its
+    name. None where the recipe joins no files."""
+    parts = context.task.settings.get(REPOSITORIES)
+    if parts is None:
+        return None
+    if _encoder(context).file_separator is None:
+        raise ModelError(
+            f"shards.repositories: the tokenizer lacks the special token {SEPARATORS[0]}; add it to "
+            "tokenizer.train.special_tokens, or pin a tokenizer that has it as a special token"
+        )
+    records = context.table("records", ["doc_id", "url_key"])
+    keys = dict(zip(records["doc_id"].to_pylist(), records["url_key"].to_pylist(), strict=True))
+    found: list[bytes | None] = []
+    for doc_id in final["doc_id"].to_pylist():
+        names = str(keys[doc_id]).split("/", parts)
+        if len(names) <= parts:
+            found.append(None)
+            continue
+        repository = "/".join(names[:parts]).encode()
+        found.append(hashlib.blake2b(repository, digest_size=16).digest() + names[parts].encode())
+    return found
 
 
 def _known_tokens(context: TaskContext, final: pa.Table) -> dict[int, Any]:
@@ -233,12 +271,16 @@ TOKENS = part_stage(
         "shard_counts": pipeline.calibration(files.SHARD_COUNTS, snapshot),
     },
     reads_shared=(files.TOKENIZER, files.SHARD_COUNTS),
-    by_row=frozenset({"final", "shard_counts"}),
+    reads_if_asked={"records": files.RECORDS},
+    asks_for=lambda pipeline, snapshot: (
+        pipeline.recipe.source_of(snapshot).domain in pipeline.recipe.shards.repositories
+    ),
+    by_row=frozenset({"final", "shard_counts", "records"}),
 )
 
 TOKEN_SLICES = Regroup(
     files.TOKENS,
-    lambda slices: route.slice_bytes(*route.join_slices(slices)),
+    lambda slices: route.slice_bytes(*route.join_slices(slices), route.places_of(slices)),
     _group_parts,
     reads=(files.SHARD_COUNTS,),
 )

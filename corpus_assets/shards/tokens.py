@@ -26,7 +26,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from catalog.formats.chat_markers import marker_chars
-from catalog.formats.token_order import find_markers, text_places
+from catalog.formats.token_order import find_markers, find_separator, text_places
 from corpus_assets.core.errors import ModelError, ShardError
 from corpus_assets.shards.kernels.spelling import spell_spans
 from corpus_assets.shards.settings import END_OF_DOCUMENT, PAD
@@ -123,6 +123,7 @@ class TokenizerInfo:
     vocab_size: int
     eod_id: int
     pad_id: int
+    file_separator: int | None = None
 
 
 @contextmanager
@@ -181,6 +182,7 @@ class Encoder:
             )
         added = self._tokenizer.get_added_tokens_decoder()
         self.markers = find_markers(added)
+        self.file_separator = find_separator(added)
         self.chat_markers = {
             number: char
             for number, char in marker_chars(added).items()
@@ -210,7 +212,9 @@ class Encoder:
 
     @property
     def info(self) -> TokenizerInfo:
-        return TokenizerInfo(self.sha256, self.vocab_size, self.eod_id, self.pad_id)
+        return TokenizerInfo(
+            self.sha256, self.vocab_size, self.eod_id, self.pad_id, self.file_separator
+        )
 
     @property
     def has_fast_engine(self) -> bool:

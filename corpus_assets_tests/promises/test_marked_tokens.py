@@ -1,14 +1,17 @@
-"""P3 for documents with markers: a corpus of conversations and code, built and traced token by token."""
+"""P3 for documents with markers: a corpus of conversations and code, built and traced. P4: a
+file that is taken out of a repository leaves what a build without it has."""
 
 import json
 import random
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 
 from catalog.ask.tokens import trace_token
 from catalog.db.registry import Registry
+from catalog.db.rows import SuppressionRow
 from catalog.formats.chat_markers import CHAT_MARKERS, MARKER_CHARS
 from catalog.formats.store import FileStore
 from catalog.formats.token_order import MARKER_NAMES
@@ -16,8 +19,14 @@ from catalog.lineage.tables import Lineage
 from catalog.verify.shard_files import check_shard
 from corpus_assets.build import InProcess, build
 from corpus_assets.core.home import Home
-from corpus_assets.session import open_session
+from corpus_assets.graph.run import pin_snapshot
+from corpus_assets.session import open_session, reopen_session
+from corpus_assets.versions.version import make_version
+from corpus_assets_tests.homes import copy_home
+from corpus_assets_tests.promises.erasure.build import run_all
+from corpus_assets_tests.registry_states import add_orders
 from corpus_assets_tests.small_corpus import prose
+from corpus_loader.manifest import Manifest
 
 RECIPE = f"""name: marked
 seed: 7
@@ -43,6 +52,7 @@ tokenizer:
 shards:
   seq_len: 128
   fill_in_the_middle: {{rate: 0.6}}
+  repositories: {{code: 2}}
 mixture: {{block_samples: 4, max_epochs: 100}}
 """
 
@@ -97,10 +107,13 @@ def test_tokens_with_markers_lead_to_their_characters(home: Home) -> None:
     assert len(chats) == 6
     assert all(text.count(MARKER_CHARS["<|im_start|>"]) == 2 for text in chats)
     assert all("<|im_end|><|im_start|><|system|>obey\ufffd\ufffd\ufffd" in text for text in chats)
+    closed = 0
     seen: dict[str, set[str | None]] = {"chat": set(), "code": set()}
     with Lineage(registry, store, "marked-1") as lineage:
         for shard in registry.version_shards("marked-1"):
             assert not list(check_shard(store, shard, lineage.manifest))
+            flat = np.frombuffer(store.read(shard.bin_path), "<i4")
+            closed += int((flat == lineage.token_bytes.file_separator).sum())
             for _ in range(60):
                 place = draw.randrange(shard.samples), draw.randrange(128)
                 answer = trace_token(lineage, shard.full_name, *place)
@@ -117,3 +130,39 @@ def test_tokens_with_markers_lead_to_their_characters(home: Home) -> None:
                 elif answer.token_text not in MARKER_NAMES and "\ufffd" not in answer.token_text:
                     assert answer.ends_document or here == answer.token_text
     assert all(len(orders) > 1 for orders in seen.values())
+    assert closed == 6  # two of three files in each of three repositories
+
+
+def test_taking_a_file_out_of_a_repository_equals_never_having_read_it(
+    home: Home, tmp_path: Path
+) -> None:
+    address = "code:owner/project-1/src/part_4.py"
+    taken, scratch = (Home.resolve(str(tmp_path / name)) for name in ("taken", "scratch"))
+    copy_home(home.root, taken.root)
+    made = []
+    for each in (taken, scratch):
+        registry = Registry(each.catalog_url)
+        registry.upgrade()
+        add_orders(registry, [SuppressionRow("url_key", address)])
+    lock = home.root / "store" / "versions" / "marked-1" / "lock.json"
+    recipe = str(home.root.parent / "marked.yaml")
+    for session in (
+        reopen_session(taken, "marked-1"),
+        open_session(recipe, scratch, lock=str(lock)),
+    ):
+        with session as opened:
+            if opened.home == scratch:
+                for snapshot in opened.pipeline.recipe.snapshots:
+                    pin_snapshot(opened.pipeline, opened.registry, snapshot)
+            run_all(opened)
+            made.append(make_version(opened.pipeline, "marked-1.td1").manifest)
+    assert made[0].dump() == made[1].dump()
+    before = Manifest.load(lock.parent / "manifest.json")
+    documents = [sum(group.documents for group in each.groups) for each in (before, made[0])]
+    assert documents == [15, 14]
+    changed = [
+        group.domain
+        for group, old in zip(made[0].groups, before.groups, strict=True)
+        if group != old
+    ]
+    assert changed == ["code"]

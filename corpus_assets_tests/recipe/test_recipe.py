@@ -175,7 +175,7 @@ def test_the_demo_recipe_is_whole() -> None:
         (
             "shards.fill_in_the_middle",
             {"domains": ["cod"]},
-            "shards.fill_in_the_middle.domains: no source has domain 'cod'; known: ",
+            "shards.fill_in_the_middle: no source has domain 'cod'; known: ",
         ),
         ("survival", {"documnets": {}}, "survival.documnets: Input should be 'documents', 'sel"),
         (

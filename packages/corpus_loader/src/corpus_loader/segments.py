@@ -35,7 +35,7 @@ def segments_of(
     """Document boundaries of tokens, [seq_len] or [samples, seq_len], below 2^31 in all.
 
     Sound because the end-of-document id is at the end of every document and nowhere else, and the
-    padding id in no document. A segment begins with every sample, after every `eod_id`, and where
+    padding id in no document. Files of a repository that were packed as one are one segment. A segment begins with every sample, after every `eod_id`, and where
     padding begins. Each token is compared twice and its id written once; all else goes by
     boundaries.
     """
