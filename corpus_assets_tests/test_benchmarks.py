@@ -152,6 +152,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     ],
     "many_parts": lambda data: [
         "--template", 3, "--parts", 3, "--finished", 4, "--delay-ms", 0, 1,
+        "--registered", 5, "--noted",
     ],
     "segmentation": lambda data: [],
     "signals": lambda data: [data.crawl, "--rounds", 1],
