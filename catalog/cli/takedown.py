@@ -219,21 +219,33 @@ def withdraw(place: Place, request_id: int) -> "Withdrawn":
     multiple=True,
     help="The operator's public key; repeat it if the key was rotated.",
 )
+@click.option("--record", is_flag=True, help="Store the result of the search with the certificate.")
 @placed
 @answers(view=views.show_verified)
-def verify(place: Place, what: str, public_keys: tuple[Path, ...]) -> "CheckedProof | CheckedCopy":
+def verify(
+    place: Place, what: str, public_keys: tuple[Path, ...], record: bool
+) -> "CheckedProof | CheckedCopy":
     """Verify a takedown or a certificate file.
 
     With ID, re-checks its certificate, the store and all live versions. With FILE, a copy of a
     certificate (.json), and its page if it is next to it, are checked against the public key;
     neither catalog nor store is needed.
     """
-    from catalog.takedown import Trust, load_public_key, verify_copy, verify_takedown
+    from catalog.takedown import (
+        Trust,
+        load_public_key,
+        record_search,
+        verify_copy,
+        verify_takedown,
+    )
 
     if what.isascii() and what.isdigit():
         trust = Trust.given(public_keys)
         tell = partial(click.echo, err=True)
-        return verify_takedown(place.registry, place.store, int(what), trust, place.home, tell)
+        proof = verify_takedown(place.registry, place.store, int(what), trust, place.home, tell)
+        return record_search(place.store, place.registry, proof) if record else proof
+    if record:
+        raise click.UsageError("--record is for the ID of a takedown")
     return verify_copy(Path(what), [load_public_key(path) for path in public_keys])
 
 

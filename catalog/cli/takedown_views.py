@@ -193,6 +193,8 @@ def _show_proof(answer: "CheckedProof") -> None:
             print_line(f"  {held['file']} {held['statement']}: {held['to_do']}")
         for name, why in search["not_searched"]:
             print_line(f"  {name} was not searched: {why}")
+    if answer.recorded is not None:
+        print_line(f"  recorded in {answer.recorded}")
     if not answer.documents_removed:
         print_line(
             "Nothing was removed for this request: the certificate lists no document, so there is "

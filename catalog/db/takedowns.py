@@ -310,16 +310,17 @@ class TakedownMethods:
         relative_path(path)
         with self.database.write() as connection:
             _request(connection, request_id)
-            chain = _certificates(connection)
-            for known in chain:
-                if known.sha256 == sha256:
-                    if (known.request_id, known.path) == (request_id, path):
-                        return False
-                    raise CatalogConflict(
-                        f"certificate {sha256[:12]} is recorded for takedown {known.request_id} "
-                        f"at {known.path}: one certificate belongs to one request"
-                    )
-            last = chain[-1].sha256 if chain else None
+            same = pick(TakedownCertificate, CertificateRow)
+            same = same.where(TakedownCertificate.c.sha256 == sha256)
+            for known in read_rows(connection, CertificateRow, same):
+                if (known.request_id, known.path) == (request_id, path):
+                    return False
+                raise CatalogConflict(
+                    f"certificate {sha256[:12]} is recorded for takedown {known.request_id} "
+                    f"at {known.path}: one certificate belongs to one request"
+                )
+            end = select(TakedownCertificate.c.sha256).order_by(TakedownCertificate.c.id.desc())
+            last = connection.execute(end.limit(1)).scalar()
             if previous_sha256 != last:
                 raise CatalogConflict(
                     f"the certificate names {previous_sha256 or 'none'} as the one before it, "

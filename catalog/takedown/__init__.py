@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         broken_links,
         certificate_bytes,
         open_files,
+        record_search,
         verify_copy,
         verify_takedown,
     )
@@ -84,6 +85,7 @@ __all__ = [
     "look_again",
     "make_key",
     "open_files",
+    "record_search",
     "recorded_in_book",
     "request_takedown",
     "restore_catalog",

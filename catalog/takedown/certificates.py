@@ -32,14 +32,14 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from catalog.db import CertificateRow, Registry
-from catalog.errors import StoreFileError, UnknownName
+from catalog.db import CertificateRow, Registry, timestamp
+from catalog.errors import StoreFileError, TakedownRefused, UnknownName
 from catalog.figures import counted
 from catalog.formats.canonical import strict_json
 from catalog.formats.order_book import SIGNATURE
@@ -49,9 +49,10 @@ from catalog.plugins import installed, load
 from catalog.takedown.book import book_problems
 from catalog.takedown.left import DocumentLeft, documents_left
 from catalog.takedown.requests import OpenFile
-from catalog.takedown.signing import Trust, check_signature
+from catalog.takedown.signing import Signer, Trust, check_signature
 
 SEARCH_GROUP = "catalog.takedown_search"
+SEARCH_FORMAT = "corpus-assets/takedown-search/1"
 
 
 def certificate_bytes(body: Mapping[str, Any]) -> bytes:
@@ -88,6 +89,7 @@ class CheckedProof:
     copies_under_other_addresses: int
     search: Mapping[str, Any] | None
     whole: bool
+    recorded: str | None = None  # file of the store beside the certificate
 
     @property
     def ok(self) -> bool:
@@ -174,6 +176,34 @@ def verify_takedown(
         search=search,
         whole=bool(doc_ids and versions) and not (broken or missing or found or left or strange),
     )
+
+
+def record_search(store: FileStore, registry: Registry, proof: CheckedProof) -> CheckedProof:
+    """Write beside the certificate that it was looked at again, and what was found: one file each
+    time, signed where the operator has a key."""
+    if proof.search is None:
+        raise TakedownRefused(
+            "there is no search to record: install corpus-assets where this catalog's store can be "
+            "read"
+        )
+    row = next(row for row in registry.certificates() if row.path == proof.certificate)
+    signer = Signer.load()
+    body: dict[str, Any] = {
+        "format": SEARCH_FORMAT,
+        "request": proof.request,
+        "certificate": {"path": row.path, "sha256": row.sha256},
+        "searched_at": timestamp(),
+        "versions": proof.versions_searched,
+        "search": dict(proof.search),
+        "whole": proof.whole,
+    }
+    body[SIGNATURE] = signer.sign(body) if signer is not None else None
+    data = certificate_bytes(body)
+    stem = row.path.removesuffix(".json")
+    number = 1
+    while not store.create(path := f"{stem}.search-{number}.json", data):
+        number += 1
+    return replace(proof, recorded=path)
 
 
 def _read_certificate(store: FileStore, row: CertificateRow) -> dict[str, Any]:

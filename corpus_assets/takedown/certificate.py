@@ -79,17 +79,18 @@ def write_certificates(
     """
     expect_book(registry, store)  # nothing is signed on top of a book that was cut short
     chain = registry.certificates()
+    number, previous = len(chain), chain[-1].sha256 if chain else None
     signer = Signer.load()
     for request in requests:
         held = Counter(row.kind for row in registry.takedown_suppressions(request.id))
         body = _body(request, dict(sorted(held.items())), set(named[request.id]), proof)
-        mine = [row for row in chain if row.request_id == request.id]
+        mine = registry.certificates(request.id)
         if mine and _says_the_same(strict_json(store.read(mine[-1].path)), body):
             continue
         body |= {
             "book": _written_on(registry),
-            "number": len(chain) + 1,
-            "previous_sha256": chain[-1].sha256 if chain else None,
+            "number": number + 1,
+            "previous_sha256": previous,
             "issued_at": timestamp(),
             "key_sha256": signer.key_sha256 if signer is not None else None,
         }
@@ -101,9 +102,9 @@ def write_certificates(
         store.write(f"{name}.html", rendered)
         store.write(f"{name}.json", data)
         digest = sha256_hex(data)
-        registry.put_certificate(request.id, f"{name}.json", digest, body["previous_sha256"])
+        registry.put_certificate(request.id, f"{name}.json", digest, previous)
         deliver_book(registry, store, signer)
-        chain = registry.certificates()
+        number, previous = number + 1, digest
 
 
 def _written_on(registry: Registry) -> dict[str, Any]:

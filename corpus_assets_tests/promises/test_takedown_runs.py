@@ -3,6 +3,7 @@
 Those that run beside another, or are killed, are processes of their own; the rest is not.
 """
 
+import hashlib
 import json
 import os
 import signal
@@ -140,9 +141,13 @@ def test_the_old_version_is_revoked_and_the_certificate_holds_no_text(
     phrases = [" ".join(text.split()[i : i + 4]) for i in range(0, 60, 4)]
     assert not [p for p in phrases if p in page or p in json.dumps(certificate)]
     _catalog(home, "verify", "small-1.td1")
-    proof = json.loads(_catalog(home, "takedown", "verify", "1", "--json"))
+    proof = json.loads(_catalog(home, "takedown", "verify", "1", "--record", "--json"))
     assert proof["whole"]
     assert proof["copies_under_other_addresses"] == 1
+    recorded = json.loads((home / "store" / proof["recorded"]).read_bytes())
+    assert (recorded["search"], recorded["whole"]) == (proof["search"], True)
+    data = (home / "store" / recorded["certificate"]["path"]).read_bytes()
+    assert recorded["certificate"]["sha256"] == hashlib.sha256(data).hexdigest()
     searcher = EntryPoint("corpus_assets", "corpus_assets.takedown.residue:search_again", "x")
     monkeypatch.setattr("catalog.plugins.entry_points", lambda group: [searcher])
     place = (Registry(f"sqlite:///{home}/catalog.db"), FileStore(str(home / "store")))
