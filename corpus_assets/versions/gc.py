@@ -113,6 +113,7 @@ def collect_garbage(
     live = [version for version in versions if version.status == "live"]
     artifacts = registry.artifacts()
     dead: list[ArtifactRow] = []
+    ranges: dict[str, frozenset[str]] = {}
     if not keep_revoked:
         named = _named(registry, live)
         spared = _unpublished(store, registry, artifacts, home or Home)
@@ -156,7 +157,7 @@ def collect_garbage(
                 delete()
             except StoreError as error:  # the others go all the same
                 left[path] = str(error)
-        gone = [row for row in dead if not any(out.path in left for out in row.outputs)]
+        gone = forgettable(dead, left, ranges)
         registry.forget_artifacts([(row.stage, row.fingerprint) for row in gone])
         for place in scratches:
             shutil.rmtree(place, ignore_errors=True)  # empty, or its files are named
@@ -263,12 +264,7 @@ def dead_artifacts(
     that artifacts hold, by fingerprint.
     """
     rows = list(artifacts)
-
-    def contents(row: ArtifactRow) -> set[str]:
-        return {output.sha256 for output in row.outputs} | {
-            *(ranges or {}).get(row.fingerprint, ())
-        }
-
+    contents = partial(_contents, ranges=ranges or {})
     made = {content for row in rows for content in contents(row)}
     living = set(pinned)
     alive: set[tuple[str, str]] = set()
@@ -294,6 +290,28 @@ def dead_artifacts(
             living.update(contents(row))
         waiting = [row for row in waiting if (row.stage, row.fingerprint) not in alive]
     return [row for row in rows if (row.stage, row.fingerprint) not in alive]
+
+
+def forgettable(
+    dead: Iterable[ArtifactRow],
+    left: Collection[str],
+    ranges: Mapping[str, Collection[str]] | None = None,
+) -> list[ArtifactRow]:
+    """Those of the dead artifacts that the registry may forget when the files `left` could not be
+    deleted: neither their own artifacts nor what those were made from, however far back. An input
+    that nothing is known of passes for a source's, and what was made from it for living."""
+    waiting = list(dead)
+    reached = [row for row in waiting if any(output.path in left for output in row.outputs)]
+    while reached:
+        held = {(row.stage, row.fingerprint) for row in reached}
+        waiting = [row for row in waiting if (row.stage, row.fingerprint) not in held]
+        needed = {given.content_hash for row in reached for given in row.inputs}
+        reached = [row for row in waiting if needed & _contents(row, ranges or {})]
+    return waiting
+
+
+def _contents(row: ArtifactRow, ranges: Mapping[str, Collection[str]]) -> set[str]:
+    return {output.sha256 for output in row.outputs} | {*ranges.get(row.fingerprint, ())}
 
 
 def _ranges(store: Store, artifacts: Iterable[ArtifactRow]) -> dict[str, frozenset[str]]:

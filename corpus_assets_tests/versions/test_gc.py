@@ -1,7 +1,7 @@
 """Which artifacts a collection takes: those made from ranges go with the files of the ranges."""
 
 from catalog.db.rows import ArtifactRow, InputRow, OutputRow
-from corpus_assets.versions.gc import dead_artifacts
+from corpus_assets.versions.gc import dead_artifacts, forgettable
 
 
 def artifact(stage: str, made: str, *given: str) -> ArtifactRow:
@@ -38,3 +38,26 @@ def test_what_was_made_from_a_range_goes_with_the_file_that_held_it() -> None:
     dead = {row.fingerprint for row in dead_artifacts(rows, named, ranges=ranges)}
     assert dead == {"old", "old keys", "old pairs"}
     assert "old pairs" not in {row.fingerprint for row in dead_artifacts(rows, named)}
+
+
+def test_what_could_not_be_deleted_is_dead_the_next_time_too() -> None:
+    rows = [
+        artifact("documents", "old"),
+        artifact("documents", "other"),
+        artifact("cluster_keys", "old keys", "old"),
+        artifact("cluster_pairs", "old pairs", "range 1"),
+        artifact("cluster_pairs", "other pairs", "other"),
+    ]
+    ranges = {"old keys": ["range 1"]}
+    dead = dead_artifacts(rows, set(), ranges=ranges, pinned=())
+    assert {row.fingerprint for row in dead} == {
+        "old",
+        "other",
+        "old keys",
+        "old pairs",
+        "other pairs",
+    }
+    gone = forgettable(dead, {"artifacts/cluster_pairs/old pairs/file"}, ranges)
+    assert {row.fingerprint for row in gone} == {"other", "other pairs"}
+    known = [row for row in rows if row not in gone]
+    assert "old pairs" in {row.fingerprint for row in dead_artifacts(known, set(), ranges=ranges)}
