@@ -87,7 +87,7 @@ def show_trace(answer: "Traced | Padding") -> None:
             ("token", f"{answer.token_id} {answer.token_text!r}{ending}"),
             ("document", answer.doc_id),
             ("in document", f"token {answer.doc_token} of {answer.doc_tokens}"),
-            ("token order", answer.token_order),
+            *([("token order", answer.token_order)] if answer.token_order else []),
             ("url", record["url"] or record["url_key"]),
             ("snapshot", f"{record['snapshot']} (source {record['source']})"),
             ("file", _place(record)),

@@ -216,6 +216,10 @@ class Trusted:
                 waiting += by_content.get(item.content_hash, [])
             for output in row.outputs:
                 waiting += tokens.get(output.sha256, [])
+        made = {output.sha256 for row in found.values() for output in row.outputs}
+        for row in rows:  # nothing names keys of texts but what they are keys of
+            if row.stage == "text_keys" and all(item.content_hash in made for item in row.inputs):
+                found[row.stage, row.fingerprint] = row
         return list(found.values())
 
     def _result(self, path: str, row: ArtifactRow) -> Iterator[Problem]:

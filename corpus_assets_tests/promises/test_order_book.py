@@ -226,7 +226,7 @@ NOT_REFUSING = {
     ("corpus", "ui"),
     # they touch no home, or only lists of files and models in it
     *(("corpus", "extraction", name) for name in ("eval", "label", "train")),
-    *(("corpus", "models", name) for name in ("add", "fetch", "list", "pack")),
+    *(("corpus", "models", name) for name in ("add", "fetch", "languages", "list", "pack")),
     *(("corpus", "snapshots", name) for name in ("add", "discover", "list", "remove")),
     *(("corpus", "parts", name) for name in ("skip", "unskip")),
     *(("corpus", "tokenizer", name) for name in ("audit", "name-slots")),

@@ -3,8 +3,6 @@
 import unicodedata
 from urllib.parse import unquote
 
-from textkernels.normal_forms import nfc
-
 INSIDE = "-_."
 
 
@@ -33,6 +31,10 @@ def is_part(char: str) -> bool:
 def one_form(text: str) -> str:
     """Small letters, in form NFC."""
     text = text.lower()
+    if text.isascii():
+        return text
+    from textkernels.normal_forms import nfc  # with numpy: recipes are read without
+
     return nfc(text)
 
 

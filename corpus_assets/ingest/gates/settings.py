@@ -76,11 +76,10 @@ class UrlWords(Settings):
 
     @model_validator(mode="after")
     def _can_be_found(self) -> Self:
-        from corpus_assets.ingest.gates.readable_words import checked_word
-
-        for word in self.words:
-            if word.startswith(INSTALLED):
-                continue
+        own = [word for word in self.words if not word.startswith(INSTALLED)]
+        if own:
+            from corpus_assets.ingest.gates.readable_words import checked_word
+        for word in own:
             if set(checked_word(word)) & set(self.inside_words_without or ""):
                 raise ValueError(
                     f"{word!r} contains a character of inside_words_without; remove it"
