@@ -172,7 +172,7 @@ def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
     assert registry.judgements("small-1") == []
     handed_on = registry.judgements("small-1.td1")
     assert {row.why for row in handed_on} == {"nothing of note"}
-    assert "records judged" in next(
+    assert "reviewers disagree with" in next(
         gate.detail["message"] for gate in registry.gates("small-1.td1") if gate.name == "review"
     )
     assert outcome.deletion.copies == [PAGE]
@@ -181,7 +181,7 @@ def test_no_word_of_a_removed_document_is_left_in_any_file_of_the_home(
     assert {_copy_of(path, copies) for path in left} == copies
     assert {held.file for held in outcome.residue.holding} == copies
     page = (home.root / "store/certificates/00000001.html").read_text()
-    assert all(f"<code>{name}</code>" in page for name in copies)
+    assert all(name in page for name in copies)
     lead = page.partition('<p class="lead')[2].partition("</p>")[0]
     assert f"{len(copies)} other files were found to hold the text" in lead
     proof = verify_takedown(registry, store, 1, home=home.root)
