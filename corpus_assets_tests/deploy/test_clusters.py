@@ -163,7 +163,7 @@ def test_hosts_that_ssh_reaches_build_the_same_version_and_leave_with_the_comman
     ssh.parent.mkdir()
     ssh.write_text(FAKE_SSH)  # every host is this machine
     ssh.chmod(0o755)
-    (tmp_path / "hosts.txt").write_text("# two\nfirst 1\nsecond 1\n")
+    (tmp_path / "hosts.txt").write_text("# two\nfirst 1\nsecond 1")
     variables = variables_of(home) | {"RAY_HOST": "127.0.0.1", "RAY_PORT": str(free_port())}
     variables["PATH"] = f"{ssh.parent}:{variables['PATH']}"
     build = corpus_command("build", str(recipe), "--version", "t1")
