@@ -316,12 +316,19 @@ def _signal_columns() -> str:
     ]
     for name, family in FAMILIES.items():
         columns = family.model_construct(family=name).columns()
-        shown = ", ".join(
+        shown = [
             f"`{column}`" + (" (label)" if str(kind) == "string" else "")
             for column, kind in columns.items()
-        )
-        lines.append(f"| `{name}` | {shown} |")
+        ]
+        lines.append(f"| `{name}` | {', '.join(_runs(shown))} |")
     return "\n".join(lines) + "\n"
+
+
+def _runs(names: list[str]) -> Iterator[str]:
+    """Names in a row that differ only in their number, as the first `to` the last."""
+    for _, run in itertools.groupby(names, key=lambda name: re.sub(r"_\d+_", "_N_", name)):
+        same = list(run)
+        yield " to ".join((same[0], same[-1])) if len(same) > 2 else ", ".join(same)
 
 
 if __name__ == "__main__":

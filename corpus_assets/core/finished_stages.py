@@ -1,4 +1,4 @@
-"""What is known of a finished stage of a snapshot without a look at its parts (ADR 93).
+"""What is known of a finished stage of a snapshot without a look at its parts (ADR 38).
 
 `finished/<stage>/<snapshot>.json` is written when the last part is done, and says what its tasks
 followed from. It proves nothing by itself, may be deleted at any time, and goes before anything

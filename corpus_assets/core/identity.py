@@ -2,7 +2,7 @@
 
 A fingerprint covers what can change bytes: the stage's name and version, its settings and the
 content hashes of what it reads. Where the work runs, with how many workers and how its inputs
-came to be are left out, so that equal inputs always meet the same result (ADR 0002).
+came to be are left out, so that equal inputs always meet the same result (ADR 2).
 """
 
 import hashlib

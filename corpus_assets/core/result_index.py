@@ -1,4 +1,4 @@
-"""What the tasks of a stage left, known from one read and not from one request a part (ADR 0038).
+"""What the tasks of a stage left, known from one read and not from one request a part (ADR 38).
 
 The proof that a task is done is its `result.json` (`core.store`). Copies of the results of a stage
 with many tasks lie together in an index: `results/<stage>/<snapshot>/<SHA-256>.parquet`, `_all` in

@@ -1,7 +1,7 @@
 """A build as a run of Dagster's with a step for each asset: the steps of a job drive those of
 `corpus_assets.build`.
 
-The session, its workers and its lease are opened once for a run and closed with it (ADR 0055). A step
+The session, its workers and its lease are opened once for a run and closed with it (ADR 55). A step
 does all that is to be done up to its asset. In a run from the beginning that is its asset. In one
 that goes on after a failure, it finds in the store what earlier steps left, or rebuilds it where the
 recipe has changed since.

@@ -2,7 +2,7 @@
 materialization with the versions of code and inputs, and its checks.
 
 Dagster's own steps write the same of one partition; a step of a build makes an asset for all
-snapshots, each with a version and numbers of its own (ADR 0055).
+snapshots, each with a version and numbers of its own (ADR 55).
 
     versions    `dagster/data_version` is the asset's content hash. The version of an input is its
                 content hash, of an input by snapshot a hash over those that the asset reads, as
