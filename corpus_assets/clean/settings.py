@@ -27,14 +27,13 @@ class BoilerplateSettings(Settings):
         default=0.5,
         ge=0,
         le=1,
-        description="share of them: of the kept documents of the bucket that have a line at the "
-        "same place",
+        description="share of the kept documents of the bucket that have a line at the same place",
     )
     bucket: Literal["host", "snapshot"] = Field(
         default="host",
-        description="`host`: whole elements at the same place of the trees of a site's pages, or, "
-        "where the engine tells no places, lines at the same distance from the top or bottom of its "
-        "texts; `snapshot`: lines of all sites together, anywhere",
+        description="`host`: whole elements at one place of a site's template, or, without "
+        "places, lines at one distance from the top or bottom; `snapshot`: lines "
+        "anywhere, over all sites",
     )
 
     @property
@@ -66,16 +65,16 @@ class RepeatedSpanSettings(Settings):
         gt=0,
         le=1,
         exclude_if=is_absent,
-        description="passages go with what stands between them where they are at least this share "
-        "of the whole; null: nothing between them goes",
+        description="what stands between passages goes too where the passages are at least this "
+        "share of the whole",
     )
     paragraph_share: float | None = Field(
         default=None,
         gt=0,
         lt=1,
         exclude_if=is_absent,
-        description="instead of passages, whole lines and documents go: those with more than this "
-        "share of their n-grams of that length in documents fetched before; null: passages go",
+        description="instead of passages, lines and documents go with more than this share of "
+        "their n-grams in documents fetched before",
     )
 
     @model_validator(mode="after")
@@ -116,7 +115,7 @@ class CleanTextSettings(Settings):
     repair_encoding: bool = Field(
         default=False,
         exclude_if=operator.not_,
-        description="repair text that was decoded in a wrong charset (`Ã©` for `é`); needs ftfy",
+        description="repair wrongly decoded text (`Ã©` for `é`); needs ftfy",
     )
     scrub: ScrubSettings = ScrubSettings()
     text_hashes: tuple[TextHashList, ...] = Field(

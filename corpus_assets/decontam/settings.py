@@ -19,13 +19,12 @@ class ExclusionSettings(Settings):
 
     addresses: tuple[str, ...] = Field(
         default=(),
-        description="hosts with their subdomains, and URL prefixes in whole path segments "
-        "(`example.org/data` does not match `/database`)",
+        description="hosts with their subdomains, and URL prefixes in whole path segments",
     )
     repositories: tuple[str, ...] = Field(
         default=(),
-        description="`owner/name`, matched as two path segments of a URL or a source file's key, on "
-        "any host, case-insensitively",
+        description="`owner/name`, as two path segments of a URL or a source file's key, "
+        "case-insensitively",
     )
 
     @field_validator("addresses")
@@ -236,8 +235,8 @@ class CommonSettings(Settings):
     common_documents: int | None = Field(
         default=100,
         ge=1,
-        description="items found in more texts of the calibration snapshots are common: listed, and "
-        "no reason to drop; null: none is",
+        description="items found in more texts of the calibration snapshots are listed, but no "
+        "reason to drop",
     )
 
 

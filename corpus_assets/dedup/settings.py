@@ -19,8 +19,7 @@ class SignatureSettings(Settings):
         exclude_if=is_absent,
         ge=1,
         le=64,
-        description="characters in a shingle, instead of words; 24 are as long as four or five "
-        "English words",
+        description="characters in a shingle, instead of words; 24 are four or five English words",
     )
     bands: int = Field(default=14, ge=1, le=256)
     rows_per_band: int = Field(default=8, ge=1, le=64)

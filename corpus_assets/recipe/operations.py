@@ -56,8 +56,8 @@ class ReviewRule(Settings):
         default=0.1,
         ge=0,
         lt=1,
-        description="per reason: blocks the release if the 95% interval of the share judged wrong "
-        "is above it",
+        description="blocks the release if the 95% interval of the share judged wrong is above "
+        "it, for any reason",
     )
 
 
@@ -79,7 +79,7 @@ class TakedownSettings(Settings):
     window_minutes: float = Field(
         default=0.0,
         ge=0,
-        description="how long the oldest request waits before the sensor starts a run",
+        description="how long the oldest request waits for the sensor",
     )
     keep_revoked: bool = Field(
         default=False,

@@ -113,8 +113,8 @@ class Recipe(Settings):
     blocklists: tuple[str, ...] = ()
     blocked_categories: Categories = Field(
         default={},
-        description="page categories to drop, each with its folder in UT1's layout (`domains`, "
-        "`urls`), or a file of hosts and URLs; `model://NAME`: an installed list",
+        description="page categories to drop: name -> folder in UT1's layout (`domains`, "
+        "`urls`), file of hosts and URLs, or `model://NAME`",
     )
     documents: IngestSettings = Field(default_factory=IngestSettings)
     language_model: Model = ModelChoice(name="lid.176")

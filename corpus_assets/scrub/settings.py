@@ -94,8 +94,8 @@ class ScrubSettings(Settings):
     )
     phone_regions: tuple[str, ...] = Field(
         default=REGIONS,
-        description="countries (ISO 3166) whose national telephone numbers are recognized in any "
-        "text; those that speak the text's language are added",
+        description="countries (ISO 3166) whose national telephone numbers are recognized, "
+        "besides those that speak the text's language",
     )
     placeholders: dict[str, str] = Field(
         default={}, description="placeholder by kind; default `<kind>`"

@@ -179,7 +179,7 @@ class Rule(Bounds):
 
 
 Weigh = Literal["documents", "characters"]
-WEIGH = "what shares are counted in; characters stand for tokens, which do not exist yet"
+WEIGH = "what shares are counted in; characters stand for tokens"
 
 
 class CutoffSettings(Settings):
@@ -196,7 +196,7 @@ class CutoffSettings(Settings):
     weigh: Weigh = Field(default="documents", description=WEIGH)
     drop: End = Field(
         default="lowest",
-        description="which end to drop; `highest` for signals where low is good, such as perplexity",
+        description="which end to drop; `highest` where low is good, such as perplexity",
     )
     by: By | None = None
     min_documents: int = Field(

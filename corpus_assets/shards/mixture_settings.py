@@ -74,8 +74,7 @@ class LevelSettings(Settings):
     temperature: dict[str, Annotated[float, Field(ge=1)]] = Field(
         default={},
         exclude_if=is_absent,
-        description="axis -> temperature: values without a share divide the rest by (tokens)^(1 / "
-        "temperature): 1 is by size, larger is more equal",
+        description="axis -> temperature T: values without a share divide the rest by tokens^(1/T)",
     )
     weights: Weights = Field(
         default={},
@@ -215,7 +214,7 @@ class MixtureSettings(LevelSettings):
     max_epochs: Limits = Field(
         default={DEFAULT: MAX_EPOCHS},
         description="most times that a group may be seen: a number, or `default` and axis -> value "
-        "-> number, of which the lowest counts; four cost little (Muennighoff et al. 2023)",
+        "-> number, of which the lowest counts",
     )
 
     @model_validator(mode="before")

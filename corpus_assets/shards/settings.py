@@ -20,8 +20,7 @@ class PackSettings(Settings):
     seq_len: int = Field(default=2048, ge=2, le=2**24)
     """Tokens in a sample."""
     packing: Packing = "best_fit"
-    """`best_fit` cuts only documents that are longer than a sample and pads the rest; `concat`
-    lays documents end to end and cuts at every sample's end."""
+    """`best_fit` cuts only documents longer than a sample, and pads; `concat` cuts at every sample's end."""
 
 
 class FillInTheMiddle(Settings):

@@ -56,8 +56,8 @@ class Ensemble(SignalFamily):
     buckets: int = Field(default=20, ge=2, le=100)
     among: Literal["survivors", "all"] = Field(
         default="survivors",
-        description="documents to rank: `survivors` pass every rule before the first that uses the "
-        "ensemble, cutoffs aside",
+        description="documents to rank: `survivors` pass every rule before the first that uses "
+        "it, cutoffs aside",
     )
     weigh: Literal["documents", "characters"] = Field(
         default="documents",

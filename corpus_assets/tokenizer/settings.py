@@ -23,8 +23,7 @@ class TokenizerSample(Settings):
     proportions: Literal["mixture", "corpus"] | dict[str, Annotated[float, Field(ge=0)]] = Field(
         default="mixture",
         description="how `max_chars` is divided among domains: like `mixture.shares.domain`, by "
-        "size (`corpus`), or by these numbers; what a small domain cannot fill goes to the "
-        "others",
+        "size (`corpus`), or by these numbers",
     )
     max_chars: int = Field(
         default=200_000_000, ge=1, description="characters to train on, over all domains"
@@ -102,14 +101,11 @@ class TokenizerSettings(Settings):
     split_pattern: str = SPLIT_PATTERN
     special_tokens: tuple[SpecialToken, ...] = (END_OF_DOCUMENT, PAD)
     special_slots: int = Field(default=256, ge=2, le=4096)
-    """Ids reserved for special tokens, from 0. Unnamed slots are `<|reserved_ID|>`; names
-    appended to the list move no id."""
+    """Ids reserved for special tokens, from 0; unnamed slots are `<|reserved_ID|>`."""
     min_documents: int = Field(default=5, ge=1)
-    """Number of sample texts that a token of more than one byte occurs in, so that no token
-    spells out a single document."""
+    """Sample texts that a token of more than one byte must occur in."""
     max_token_chars: int = Field(default=16, ge=1, le=MAX_RUN_CHARS)
-    """Longest token with a letter or digit, in characters, including a leading space; white
-    space and punctuation may have 128."""
+    """Longest token with a letter or digit, in characters with a leading space; others may have 128."""
     scripts: tuple[Annotated[str, AfterValidator(known_script)], ...] | None = None
     """Scripts whose letters are merged; others stay bytes. Null: those that the sample is
     written in."""
@@ -162,16 +158,16 @@ class AuditSettings(Settings):
 
     max_unused_share: Share = Field(
         default=0.2,
-        description="share of merged tokens that neither the sample nor held-out text uses, for a "
-        "trained tokenizer",
+        description="share of a trained tokenizer's merged tokens that neither sample nor "
+        "held-out text uses",
     )
     one_token: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
         default=(), description="strings that must be a single token"
     )
     on_failure: Literal["stop", "warn"] = Field(
         default="stop",
-        description="`stop`: the build ends before any token is written, unless only unused tokens "
-        "fail; `warn`: it continues",
+        description="`stop`: the build ends before any token is written, unless only unused "
+        "tokens fail",
     )
 
 

@@ -57,8 +57,8 @@ class CrawlSettings(Settings):
     )
     follow_after: str | None = Field(
         default=None,
-        description="a crawl; the weekly schedule adds crawls that are newer than it and than the "
-        "newest of the source; null: none",
+        description="a crawl; the weekly schedule adds crawls newer than it and than the newest "
+        "of the source",
     )
 
     @field_validator("index", mode="before")

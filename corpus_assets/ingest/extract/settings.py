@@ -27,7 +27,7 @@ class ExtractionSettings(Settings):
         ge=0,
         le=1,
         exclude_if=is_absent,
-        description="blocks: keep every block with at least this probability of being main content, "
+        description="blocks: keep blocks with at least this probability of being main content, "
         "instead of those with the best expected F1",
     )
     format: Literal["text", "markdown"] = Field(

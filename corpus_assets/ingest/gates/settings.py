@@ -51,8 +51,8 @@ class UrlWords(Settings):
     )
     inside_words_without: str | None = Field(
         default=None,
-        description="also match inside longer words, once these characters are removed from the "
-        "URL (`-.`, or none); null: whole words only",
+        description="also match inside longer words, once these characters (such as `-.`) are "
+        "removed from the URL; null: whole words only",
     )
     min_words: int = Field(
         default=1, ge=1, description="number of different words that block a page"
@@ -93,8 +93,7 @@ class RobotsSettings(Settings):
 
     agents: tuple[str, ...] = Field(
         min_length=1,
-        description="product tokens, such as GPTBot and CCBot; a page that is disallowed for any of "
-        "them is dropped",
+        description="product tokens, such as GPTBot; a page disallowed for any of them is dropped",
     )
     missing: Literal["allow", "refuse"] = Field(
         default="allow", description="decision for hosts without a known robots.txt"
@@ -111,9 +110,8 @@ class OptOutSettings(Settings):
 
     on_disallow: Literal["drop", "record"] = Field(
         default="drop",
-        description="`drop` pages that are not for training by any of these signals, "
-        "`Content-Usage` and `Content-Signal` included, or only `record` it as "
-        "`preference`",
+        description="`drop` pages that are not for training by these signals, `Content-Usage` "
+        "or `Content-Signal`, or only `record` it as `preference`",
     )
     directives: tuple[str, ...] = Field(
         default=("noai",),

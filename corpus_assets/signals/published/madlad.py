@@ -49,8 +49,8 @@ class Madlad(SignalFamily):
     family: Literal["madlad"] = "madlad"
     cursed: Strings = Field(
         default=(),
-        description="files with one entry per line, of which the last four are regular expressions, "
-        "or `model://NAME` (Olmo 3: `model://madlad-cursed`)",
+        description="files with one entry per line, the last four regular expressions, or "
+        "`model://NAME` (Olmo 3: `model://madlad-cursed`)",
     )
 
     def columns(self) -> ColumnTypes:

@@ -24,8 +24,7 @@ class TrainSettings(Settings):
     min_documents: int = Field(
         default=5,
         ge=1,
-        description="number of training texts that a word must occur in to be stored as a hash, which "
-        "excludes names from single documents",
+        description="training texts that a word must occur in to be stored as a hash",
     )
     min_examples: int = Field(default=10, ge=2, description="distinct texts needed per side")
 
@@ -56,8 +55,8 @@ class SnapshotSample(Settings):
     )
     urls: tuple[str, ...] = Field(
         default=(),
-        description="lists of pages to draw from, one per line: a URL, a URL prefix with `*`, or a "
-        "host with its subdomains; empty: all pages",
+        description="lists of pages to draw from, one per line: a URL, a prefix with `*`, or a "
+        "host with its subdomains",
     )
 
     def identity(self) -> dict[str, Any]:

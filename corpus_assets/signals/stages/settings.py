@@ -60,21 +60,22 @@ class SignalSettings(Settings):
 
     word_breaks: WordBreaks = Field(
         default="white_space",
-        description="how families find words: at white space or, in scripts without spaces, also by "
-        "dictionary (`segmented`)",
+        description="how words are found: at white space or, in scripts without spaces, also by "
+        "dictionary",
     )
     measured_lines: MeasuredLines = Field(
         default="all",
         exclude_if=lambda lines: lines == "all",
-        description="lines that `repetition` and `fineweb` measure: `all`, as published, or `prose`: "
-        "no headings, list items, code, tables, quotations or formulas, which repeat by nature; "
-        "`gopher_quality` then takes its share of words with letters outside of code and formulas",
+        description="lines that `repetition` and `fineweb` measure: `all`, as published, or "
+        "`prose`: no headings, list items, code, tables, quotations or formulas; "
+        "`gopher_quality` then takes its share of words with letters outside of "
+        "code and formulas",
     )
     engine: LabelEngine = Field(
         default="kernels",
         exclude_if=lambda engine: engine == "kernels",
-        description="what computes fastText languages, labels and scores: `kernels`, with the same "
-        "bits on every processor, or the `fasttext` library",
+        description="what runs fastText models: `kernels`, with the same bits on every "
+        "processor, or the `fasttext` library",
     )
     families: tuple[AnyFamily, ...] = ()
 
