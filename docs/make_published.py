@@ -147,11 +147,11 @@ def _agreement(rows: list[Row]) -> Iterator[str]:
 
 
 def _joined(names: list[str]) -> str:
-    """Rules in one line: `top 2 gram, top 3 gram` as `top 2, 3 gram`, `losses of de, losses of fr`
-    as `losses of de, fr`."""
+    """Rules in one line: `top 2 gram, top 3 gram` as `top 2, 3 gram`, `a 2-gram, a 3-gram` as
+    `a 2, 3-gram`, `losses of de, losses of fr` as `losses of de, fr`."""
     said: list[tuple[str, list[str], str]] = []
     for name in names:
-        words = name.split()
+        words = name.replace("-gram", " -gram").split()
         at = next((n for n, word in enumerate(words) if word.isdigit()), None)
         if at is None and "of" in words[:-1]:
             at = len(words) - 1
@@ -163,7 +163,8 @@ def _joined(names: list[str]) -> str:
             said[-1][1].append(words[at])
         else:
             said.append((head, [words[at]], tail))
-    return ", ".join(" ".join(filter(None, (a, ", ".join(some), z))) for a, some, z in said)
+    joined = ", ".join(" ".join(filter(None, (a, ", ".join(some), z))) for a, some, z in said)
+    return joined.replace(" -gram", "-gram")
 
 
 def _work(source: str) -> str:

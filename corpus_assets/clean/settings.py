@@ -105,7 +105,7 @@ class CleanTextSettings(Settings):
         description="lines that a site repeats",
     )
     repeated_spans: RepeatedSpanSettings | None = Field(
-        default=None, description="cut passages that occur elsewhere in the snapshot; null: off"
+        default=None, description="cut passages that occur elsewhere in the snapshot"
     )
     sentences: tuple[SentenceCut, ...] = Field(
         default=(),
@@ -126,8 +126,7 @@ class CleanTextSettings(Settings):
         default=None,
         ge=1,
         exclude_if=is_absent,
-        description="a final text with fewer sentences is dropped, counted like `c4_sentences`; "
-        "null: off",
+        description="a final text with fewer sentences is dropped, counted like `c4_sentences`",
     )
     tiers_by_copies: tuple[Annotated[int, Field(ge=2)], ...] = Field(
         default=(),

@@ -272,16 +272,15 @@ class ContaminationSettings(EvalIndexSettings, VerdictSettings, CommonSettings):
         default=0.7,
         gt=0,
         le=1,
-        description="similarity of lightly edited items (1 - edited words / words of the item); "
-        "null: none is looked for",
+        description="similarity of lightly edited items (1 - edited words / words of the item)",
     )
     code_domains: tuple[str, ...] | None = Field(
-        default=None, description="domains to search for code; null: all"
+        default=None, description="domains to search for code"
     )
     paraphrases: ParaphraseSettings | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="find rephrased items; null: off",
+        description="find rephrased items",
     )
 
     def identity(self) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from corpus_assets.core.identity import Settings
 class DriftBounds(Settings):
     """Distances from which on a check warns, and fails."""
 
-    warn: float | None = Field(default=None, ge=0, description="warn above it; null: never")
-    error: float | None = Field(default=None, ge=0, description="fail above it; null: never")
+    warn: float | None = Field(default=None, ge=0, description="warn above it")
+    error: float | None = Field(default=None, ge=0, description="fail above it")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

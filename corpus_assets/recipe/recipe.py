@@ -91,7 +91,7 @@ class ShardSettings(PackSettings):
     fill_in_the_middle: FillInTheMiddle | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="rearrange a share of documents for filling in the middle; null: none",
+        description="rearrange a share of documents for filling in the middle",
     )
 
     @property
@@ -148,7 +148,7 @@ class Recipe(Settings):
         description="conditions for releasing a candidate",
     )
     evidence: EvidenceSettings | None = Field(
-        default=None, description="comparison with small models; null: none"
+        default=None, description="comparison with small models"
     )
     takedowns: TakedownSettings = Field(
         default=TakedownSettings(),

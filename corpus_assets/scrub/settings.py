@@ -101,7 +101,7 @@ class ScrubSettings(Settings):
         default={}, description="placeholder by kind; default `<kind>`"
     )
     max_findings: int | None = Field(
-        default=None, ge=0, description="a document with more findings is dropped; null: none is"
+        default=None, ge=0, description="a document with more findings is dropped"
     )
     recognizers: tuple[RecognizerSettings, ...] = Field(
         default=(), description="custom recognizers, e.g. for names"

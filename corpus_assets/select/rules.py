@@ -105,9 +105,9 @@ class Rule(Bounds):
         default=None, alias="in", description="labels that pass; `51*`: all that begin with 51"
     )
     cutoff: str | None = Field(default=None, description="name of a cutoff; values beyond it fail")
-    domains: Domains = Field(default=None, description="apply only in these domains; default all")
+    domains: Domains = Field(default=None, description="apply only in these domains")
     only_languages: tuple[str, ...] | None = Field(
-        default=None, description="apply only to these languages; default all"
+        default=None, description="apply only to these languages"
     )
     languages: dict[str, Bounds] = Field(
         default_factory=dict,

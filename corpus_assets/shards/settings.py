@@ -31,4 +31,4 @@ class FillInTheMiddle(Settings):
     spm: Annotated[float, Field(ge=0, le=1)] = 0.5
     """Share of these in the order suffix, prefix, middle; the others are prefix, suffix, middle."""
     domains: tuple[str, ...] | None = Field(default=None, min_length=1)
-    """Domains with such documents; null: all."""
+    """Domains with such documents."""

@@ -43,7 +43,7 @@ class Reading(Settings):
         description="`words`: lowercase, punctuation split off; `plain`: as it is, on one line",
     )
     max_chars: int | None = Field(
-        default=MAX_CHARS, ge=1, description="characters to read per text; null: all"
+        default=MAX_CHARS, ge=1, description="characters to read per text"
     )
 
     def identity(self) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class Ensemble(SignalFamily):
         description="what buckets are equal shares of",
     )
     domains: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="domains to rank; default all"
+        default=None, min_length=1, description="domains to rank"
     )
 
     def columns(self) -> ColumnTypes:

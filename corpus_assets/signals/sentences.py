@@ -37,7 +37,7 @@ class SentenceCut(Settings):
     labels: Labels = Field(default={POSITIVE: 1.0}, description=LABELS)
     min_score: float = Field(ge=LEAST_SCORE, le=1, description="score from which a sentence is cut")
     domains: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="domains to cut; default all"
+        default=None, min_length=1, description="domains to cut"
     )
 
     def family(self, classifiers: Mapping[str, Reading]) -> Classifier:

@@ -51,7 +51,7 @@ class TextStep(SignalFamily):
     domains: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="domains to rewrite; in others the signals are null; default all",
+        description="domains to rewrite; in others the signals are null",
     )
 
     @abstractmethod

@@ -27,7 +27,7 @@ class IndexSettings(Settings):
     )
     languages: tuple[str, ...] | None = Field(
         default=None,
-        description="keep pages in one of these (ISO 639-3, by the crawl's detector); null: any",
+        description="keep pages in one of these (ISO 639-3, by the crawl's detector)",
     )
     truncated: Literal["keep", "skip"] = Field(
         default="keep", description="pages whose payload the crawler truncated"
@@ -46,7 +46,7 @@ class CrawlSettings(Settings):
     )
     files: Files | None = Field(
         default=None,
-        description="files per crawl; a larger number includes the smaller one; null: all",
+        description="files per crawl; a larger number includes the smaller one",
     )
     files_of: dict[str, Files] = Field(default={}, description="the same for single snapshots")
     robots: bool = Field(

@@ -27,9 +27,7 @@ Categories = Annotated[
 class CodeSettings(Settings):
     """Which source files are let in."""
 
-    languages: tuple[str, ...] | None = Field(
-        default=None, description="languages to keep; null: all known"
-    )
+    languages: tuple[str, ...] | None = Field(default=None, description="languages to keep")
     vendored: tuple[str, ...] = Field(
         default=(
             "vendor", "vendored", "third_party", "third-party", "thirdparty", "node_modules",
@@ -163,11 +161,9 @@ class GateSettings(Settings):
     allowed_licences: tuple[str, ...] | None = Field(
         default=None,
         description="SPDX ids that pass, also as parts of expressions, and `unknown` for records "
-        "without a licence; null: any",
+        "without a licence",
     )
-    robots: RobotsSettings | None = Field(
-        default=None, description="robots.txt as of the crawl; null: ignored"
-    )
+    robots: RobotsSettings | None = Field(default=None, description="robots.txt as of the crawl")
     optout: OptOutSettings = Field(default_factory=OptOutSettings)
     language_gate: LanguageGateSettings | None = Field(
         default=None, description="a cheap check of language and length before extraction"

@@ -50,9 +50,7 @@ class SnapshotSample(Settings):
     max_documents: int = Field(
         default=20_000, ge=1, description="documents to draw from all of them together"
     )
-    languages: tuple[str, ...] | None = Field(
-        default=None, description="languages to draw; null: all"
-    )
+    languages: tuple[str, ...] | None = Field(default=None, description="languages to draw")
     urls: tuple[str, ...] = Field(
         default=(),
         description="lists of pages to draw from, one per line: a URL, a prefix with `*`, or a "
