@@ -30,6 +30,7 @@ PAGES = sorted(
 )
 
 DECISIONS = sorted((DOCS / "adr").glob("*.md"))
+MOST_WORDS = 42_500
 READMES = [folder / "README.md" for folder in (ROOT / "benchmarks", *PACKAGES)]
 
 LINK = re.compile(r"(?<!\!)\[[^\]\n]*\]\(([^)\s]+)\)")
@@ -117,6 +118,14 @@ def test_pages_are_short_enough_to_be_read() -> None:
     made = {"settings.md", "published.md", "first-corpus.md"}  # the tutorial is one walk
     long = {p.name: n for p in PAGES if (n := len(p.read_text().splitlines())) > 300}
     assert set(long) <= made, long
+
+
+def test_all_pages_together_are_short_enough_to_be_read() -> None:
+    """Words with a letter, those of tables and of generated pages too, without blocks of code."""
+    pages = [page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")]
+    prose = [re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE) for page in pages]
+    words = sum(bool(re.search(r"[^\W\d_]", word)) for page in prose for word in page.split())
+    assert words <= MOST_WORDS, "shorten what a new page repeats"
 
 
 def test_a_how_to_page_is_about_one_task() -> None:

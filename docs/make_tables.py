@@ -35,14 +35,13 @@ With `scope: all` the kept document can be in an earlier snapshot. `cluster_memb
 REGISTRY = """\
 ## Registry tables
 
-Tables of the catalog's database. `catalog sql "DESCRIBE versions"` shows the types of a table.
-
-| table | columns |
-|---|---|"""
+Tables of the catalog's database; `catalog sql "DESCRIBE versions"` shows the columns of one:
+"""
 
 
 def reference() -> str:
-    return "\n".join([HEAD, *_lineage(), REGISTRY, *_registry()]) + "\n"
+    registry = ", ".join(f"`{name}`" for name in sorted(metadata.tables))
+    return "\n".join([HEAD, *_lineage(), REGISTRY, f"{registry}."]) + "\n"
 
 
 def _lineage() -> Iterator[str]:
@@ -74,11 +73,6 @@ def _columns(name: str, table: Table, shown: dict[Column, str]) -> Iterator[str]
     if again:
         named = "; ".join(f"{', '.join(names)} as in [{t}](#{t})" for t, names in again.items())
         yield f"\nAlso {named}."
-
-
-def _registry() -> Iterator[str]:
-    for name, table in sorted(metadata.tables.items()):
-        yield f"| `{name}` | {', '.join(f'`{column.name}`' for column in table.columns)} |"
 
 
 if __name__ == "__main__":

@@ -134,9 +134,8 @@ DOCUMENTS = Table(
         Column(
             "line_places",
             pa.list_(pa.uint16()),
-            "The place of each line of `text` in the page's tree of elements, as a hash of tags and "
-            "classes: equal for lines at the same place of pages of one template. An odd number: in "
-            "the same element as the line before. 0 or null: unknown.",
+            "Hash of the place of each line of `text` in the page's tree of elements: equal at one place "
+            "of a template. An odd number: in the same element as the line before. 0 or null: unknown.",
         ),
     ),
     sometimes=(

@@ -14,8 +14,7 @@ class ModelChoice(Settings):
 
     name: str | None = Field(
         default=None,
-        description="an installed model (`corpus models list`); a bare name instead of these "
-        "settings means the same",
+        description="an installed model; a bare name instead of these settings means the same",
     )
     path: str | None = Field(
         default=None, description="instead of `name`: your own file or folder; requires `sha256`"

@@ -73,7 +73,7 @@ class SuiteFields(Settings):
     )
     choices: str | None = Field(
         default=None,
-        description="a list, or an object with a list in `text`; used with a question that is too "
+        description="a list, or an object with a list in `text`, for questions that are too "
         "short or not unique",
     )
     answer: str | None = Field(default="answer", description="shown to people, never searched for")

@@ -26,8 +26,8 @@ class FieldNames(Settings):
     messages: str | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="a list of messages (`role`, `content`, `tool_calls`, `reasoning_content`), "
-        "instead of `text`; markers between them are special tokens",
+        description="instead of `text`: a list of messages (`role`, `content`, `tool_calls`, "
+        "`reasoning_content`)",
     )
     path: str | None = Field(default=None, description="path of a source file in its repository")
     licence: str | None = None

@@ -26,8 +26,8 @@ class Proxy(Settings):
     batch_tokens: int = Field(default=2**14, ge=16, description="tokens per step")
     protocol: Literal["unique", "pool"] = Field(
         default="unique",
-        description="`unique`: every arm has this many unique tokens; `pool`: the baseline has, and "
-        "other arms have what they keep of the same documents",
+        description="`unique`: every arm has this many; `pool`: the baseline has, other arms "
+        "what they keep of the same documents",
     )
 
     @model_validator(mode="after")

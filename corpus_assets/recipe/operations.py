@@ -38,8 +38,8 @@ class DriftSettings(Settings):
     quality_signal: str = Field(default="quality_score", description="the signal to compare")
     shares: DriftBounds = Field(
         default=DriftBounds(warn=0.05, error=0.3),
-        description="difference between the share that a cutoff or tier asks for and the share it "
-        "takes, beyond chance",
+        description="difference between the share that a cutoff or tier asks for and takes, "
+        "beyond chance",
     )
     min_documents: int = Field(
         default=200,

@@ -78,15 +78,15 @@ class ShardSettings(PackSettings):
     group_by: GroupBy = Field(
         default={},
         exclude_if=is_absent,
-        description="signals that divide groups, each with a list of labels, value -> labels, or "
-        "for numbers bin -> smallest value in it; the rest is `other`",
+        description="signals that divide groups: a list of labels, value -> labels, or bin -> "
+        "smallest number in it; the rest is `other`",
     )
 
     repositories: dict[str, Annotated[int, Field(ge=1, le=8)]] = Field(
         default={},
         exclude_if=is_absent,
-        description="domain -> how many leading parts of a record's key name its repository; its "
-        "files are joined in the order of their paths",
+        description="domain -> leading parts of a record's key that name its repository, whose "
+        "files are joined by path",
     )
     fill_in_the_middle: FillInTheMiddle | None = Field(
         default=None,

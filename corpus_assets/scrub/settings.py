@@ -68,7 +68,7 @@ class RecognizerSettings(Settings):
         "`module:function`"
     )
     kinds: dict[str, Action] = Field(
-        min_length=1, description="what to do with each kind it finds; others are left alone"
+        min_length=1, description="what to do with each kind; others are left alone"
     )
     options: dict[str, Any] = Field(default={}, description="options passed to the engine")
 
@@ -94,8 +94,8 @@ class ScrubSettings(Settings):
     )
     phone_regions: tuple[str, ...] = Field(
         default=REGIONS,
-        description="countries (ISO 3166) whose national telephone numbers are recognized, "
-        "besides those that speak the text's language",
+        description="countries (ISO 3166) of national telephone numbers, besides those that "
+        "speak the text's language",
     )
     placeholders: dict[str, str] = Field(
         default={}, description="placeholder by kind; default `<kind>`"

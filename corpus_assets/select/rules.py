@@ -189,9 +189,8 @@ class CutoffSettings(Settings):
     drop_share: float = Field(ge=0, lt=1)
     among: Literal["survivors", "distinct_survivors", "all"] = Field(
         default="survivors",
-        description="documents that it is a share of: `survivors` pass every rule before the first "
-        "that uses it and meet that rule's `where`; `distinct_survivors` are these "
-        "without copies; or `all`",
+        description="documents that it is a share of: `survivors` pass every rule before the "
+        "first that uses it, and its `where`; `distinct_survivors`: without copies",
     )
     weigh: Weigh = Field(default="documents", description=WEIGH)
     drop: End = Field(
@@ -213,8 +212,8 @@ class TierSettings(Settings):
         ge=2,
         le=100,
         exclude=True,
-        description="instead of names and shares: number of tiers of equal shares, `q20` (the best) "
-        "to `q01`, for `mixture.curve`",
+        description="instead of names and shares: number of equal tiers, `q20` (the best) to "
+        "`q01`, for `mixture.curve`",
     )
     names: tuple[Name, ...] = Field(min_length=1)
     shares: tuple[Annotated[float, Field(gt=0, le=1)], ...] | None = Field(
@@ -227,9 +226,7 @@ class TierSettings(Settings):
     best: End = Field(
         default="highest", description="which values are good; `lowest` for perplexity"
     )
-    default: Name = Field(
-        description="tier of documents that cannot be graded: one of `names`, or its own"
-    )
+    default: Name = Field(description="tier of documents that cannot be graded")
     domains: Domains = None
     by: By | None = None
     min_documents: int = Field(default=50, ge=1)

@@ -29,6 +29,6 @@ class FillInTheMiddle(Settings):
     rate: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Share of documents to rearrange."""
     spm: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """Share of these in the order suffix, prefix, middle; the others are prefix, suffix, middle."""
+    """Share of these in the order suffix, prefix, middle, not prefix, suffix, middle."""
     domains: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Domains with such documents."""

@@ -38,8 +38,8 @@ class LanguageModelFamily(SignalFamily):
 
     models: tuple[ModelName, ...] | dict[str, ModelName] = Field(
         default=(),
-        description="models of `perplexity`, one column each; or language -> model for a single "
-        "column, which needs the family `language` before it",
+        description="models of `perplexity`, one column each; or language -> model for one "
+        "column, after the family `language`",
     )
 
     @model_validator(mode="after")

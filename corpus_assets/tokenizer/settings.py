@@ -112,8 +112,9 @@ class TokenizerSettings(Settings):
     upsample: dict[RareText, Annotated[int, Field(ge=1, le=100)]] = Field(
         default={},
         exclude_if=is_absent,
-        description="how often lines with rare text count when merges are learned: `mathematics` "
-        "(signs, LaTeX commands), `cjk` (Chinese, Japanese, Korean), `code` (operators, line ends)",
+        description="how often rare lines count when merges are learned: `mathematics` (signs, "
+        "LaTeX commands), `cjk` (Chinese, Japanese, Korean), `code` (operators, "
+        "line ends)",
     )
 
     @model_validator(mode="after")

@@ -43,8 +43,7 @@ class ExtractionSettings(Settings):
     page_type: bool = Field(
         default=False,
         exclude_if=operator.not_,
-        description="record the page type: article, forum, product, listing, documentation, "
-        "home_page or other",
+        description="record the page type",
     )
     max_seconds: int = Field(
         default=20, ge=1, description="CPU seconds per page, over two attempts"

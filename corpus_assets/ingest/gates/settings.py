@@ -44,8 +44,8 @@ class UrlWords(Settings):
     name: str = Field(min_length=1, description="name of the list")
     words: tuple[str, ...] = Field(
         default=(),
-        description="words of any script, such as `casino` or `free-porn`, case-insensitive; "
-        "`model://NAME`: those of an installed list that a URL can contain",
+        description="words of any script, case-insensitive; `model://NAME`: those of an "
+        "installed list",
     )
     inside_words_without: str | None = Field(
         default=None,

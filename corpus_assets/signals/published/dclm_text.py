@@ -50,7 +50,7 @@ class DCLMText(TextStep):
     family: Literal["dclm_text"] = "dclm_text"
     tlds: tuple[str, ...] = Field(
         default=(),
-        description="top-level domains of URLs, in lowercase, or `model://NAME` (DCLM: IANA's list, "
+        description="top-level domains of URLs, in lowercase, or `model://NAME` (DCLM: "
         "`model://dclm-tlds`); empty: only IP addresses are cut",
     )
 

@@ -79,8 +79,7 @@ class ClassifierEntry(Reading):
     negatives: tuple[TrainingTexts, ...] = Field(default=(), description="counterexamples")
     labels_from: str | None = Field(
         default=None,
-        description="instead: learn this label signal, for documents that have none (struct members "
-        "as `name.member`)",
+        description="instead: learn this label signal (struct members as `name.member`)",
     )
     documents: SnapshotSample | None = Field(
         default=None,
