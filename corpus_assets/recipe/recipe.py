@@ -86,7 +86,7 @@ class ShardSettings(PackSettings):
         default={},
         exclude_if=is_absent,
         description="domain -> how many leading parts of a record's key name its repository; its "
-        "files are joined in the order of their paths",
+        "files are joined, imported ones first",
     )
     fill_in_the_middle: FillInTheMiddle | None = Field(
         default=None,
