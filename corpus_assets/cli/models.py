@@ -275,9 +275,17 @@ class WrittenLanguages:
     file: str
     languages: list[str]
     left_out: dict[str, str]
+    filtered: list[str] | None
 
     def __str__(self) -> str:
         lines = [f"{len(self.languages):,} languages written to {self.file}"]
+        if self.filtered is None:
+            lines.append(
+                "without what the precision filter reads: run `corpus models fetch "
+                "fineweb2-wordlists` first, if it is wanted"
+            )
+        else:
+            lines.append(f"{len(self.filtered):,} of them with what the precision filter reads")
         why: dict[str, list[str]] = {}
         for label, reason in self.left_out.items():
             why.setdefault(reason, []).append(label)
@@ -294,16 +302,24 @@ def languages(file: Path, only: tuple[str, ...], home: str | None) -> WrittenLan
     """Write FineWeb2's languages as a table for recipes.
 
     FILE gets the thresholds and stop words of the configurations that `corpus models fetch
-    fineweb2-configs` installed. A recipe names it as `languages_from`; `recipes/fineweb2.yaml` does.
+    fineweb2-configs` installed, and where `corpus models fetch fineweb2-wordlists` was run too, what
+    the precision filter reads. A recipe names it as `languages_from`; `recipes/fineweb2.yaml` does.
     Languages whose words cannot be split here as they are there are left out and named.
     """
+    from corpus_assets.core.errors import ModelError
     from corpus_assets.models import model_at
-    from corpus_assets.select import CONFIGS, read_configurations, write_table
+    from corpus_assets.select import CONFIGS, WORD_LISTS, read_configurations, write_table
 
-    installed = model_at(CONFIGS, Home.resolve(home))
-    found = read_configurations(installed.path, only)
+    where = Home.resolve(home)
+    installed = model_at(CONFIGS, where)
+    try:
+        lists = model_at(WORD_LISTS, where).path
+    except ModelError:
+        lists = None
+    found = read_configurations(installed.path, only, lists)
     write_table(found.rows, file)
-    return WrittenLanguages(str(file), list(found.rows), dict(found.left_out))
+    filtered = None if lists is None else [c for c, row in found.rows.items() if row["own_words"]]
+    return WrittenLanguages(str(file), list(found.rows), dict(found.left_out), filtered)
 
 
 def _installed(model: "InstalledModel", is_new: bool) -> Installed:

@@ -5,7 +5,7 @@ The rules of canonical URLs and their keys are the catalog's.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,10 +24,13 @@ __all__ = [
     "canonical_host",
     "has_prefix",
     "host_of_key",
+    "listed_names",
     "one_spelling",
     "prefix_free",
     "url_key",
 ]
+
+MAX_PATH_PREFIXES = 32  # that a page is looked up by
 
 _PLAIN = re.compile(
     r"https?://(?:www\.)?((?!www\.)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,3}[a-z]{2,63})"
@@ -58,6 +61,23 @@ def address_of(url: str) -> Address | None:
     bracket = authority.rfind("]")
     colon = authority.find(":", bracket + 1)
     return Address(canonical, key, authority if colon < 0 else authority[:colon])
+
+
+def listed_names(address: Address) -> Iterator[str]:
+    """Return every name under which a list could have a page, the most exact first: its address, each
+    begin of its path, its host and each host above it."""
+    place, has_query, query = address.canonical[7:].partition("?")
+    place = place.removesuffix("/")
+    if has_query:
+        yield f"{place}?{query}"
+    host, _, path = place.partition("/")
+    steps = path.split("/")[:MAX_PATH_PREFIXES] if path else []
+    for count in range(len(steps), 0, -1):
+        yield f"{host}/{'/'.join(steps[:count])}"
+    host = address.host
+    while host:
+        yield host
+        host = host.partition(".")[2]
 
 
 def host_of_key(key: str) -> str:

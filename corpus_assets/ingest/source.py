@@ -1,13 +1,16 @@
 """What a recipe says of one source: where its documents belong and how its files are read."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from corpus_assets.core.identity import Name, Settings, is_absent
 from corpus_assets.ingest.gates import CodeSettings
 
 Column = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+ChatLayout = Literal["openai", "sharegpt", "alpaca"]
 
 
 class FieldNames(Settings):
@@ -23,11 +26,12 @@ class FieldNames(Settings):
     )
     url: str | None = None
     text: str = "text"
-    messages: str | None = Field(
+    messages: str | dict[ChatLayout, str | tuple[str, ...]] | None = Field(
         default=None,
         exclude_if=is_absent,
         description="instead of `text`: a list of messages (`role`, `content`, `tool_calls`, "
-        "`reasoning_content`)",
+        "`reasoning_content`); other layouts: `{sharegpt: COLUMN}`, `{alpaca: [INSTRUCTION, INPUT, "
+        "OUTPUT]}`",
     )
     path: str | None = Field(default=None, description="path of a source file in its repository")
     licence: str | None = None
@@ -48,12 +52,33 @@ class FieldNames(Settings):
         description="the same for numbers",
     )
 
+    @model_validator(mode="after")
+    def _has_one_layout(self) -> Self:
+        if isinstance(self.messages, dict) and len(self.messages) != 1:
+            raise ValueError("messages: name one layout, as `{sharegpt: COLUMN}`")
+        if self.messages is not None:
+            layout, columns = self.conversation
+            if len(columns) not in ((2, 3) if layout == "alpaca" else (1,)):
+                raise ValueError(
+                    "messages: `alpaca` has the columns [INSTRUCTION, INPUT, OUTPUT] or "
+                    "[INSTRUCTION, OUTPUT], other layouts one column"
+                )
+        return self
+
+    @property
+    def conversation(self) -> tuple[ChatLayout, tuple[str, ...]]:
+        """The layout of `messages`, and the columns that it is read from."""
+        if not isinstance(self.messages, dict):
+            return "openai", (self.messages,) if self.messages else ()
+        ((layout, columns),) = self.messages.items()
+        return layout, (columns,) if isinstance(columns, str) else columns
+
     def columns(self) -> tuple[str, ...]:
         """All columns that are named, each once."""
         key = self.key if isinstance(self.key, tuple) else (self.key,)
         rest = (
-            self.url, self.messages or self.text, self.path, self.licence, self.language, self.title,
-            self.derived_from, self.generator, *self.labels.values(), *self.scores.values(),
+            self.url, *(self.conversation[1] or [self.text]), self.path, self.licence, self.language,
+            self.title, self.derived_from, self.generator, *self.labels.values(), *self.scores.values(),
         )  # fmt: skip
         return tuple(dict.fromkeys(name for name in (*key, *rest) if name is not None))
 

@@ -86,7 +86,7 @@ class ShardSettings(PackSettings):
         default={},
         exclude_if=is_absent,
         description="domain -> leading parts of a record's key that name its repository, whose "
-        "files are joined by path",
+        "files are joined, imported ones first",
     )
     fill_in_the_middle: FillInTheMiddle | None = Field(
         default=None,

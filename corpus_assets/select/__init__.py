@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from corpus_assets.select.planner import SelectPlanner
     from corpus_assets.select.published_languages import (
         CONFIGS,
+        WORD_LISTS,
         read_configurations,
         write_table,
     )
@@ -63,6 +64,7 @@ __all__ = [
     "SOURCE_TIER",
     "SURVIVORS",
     "TIE_KEY",
+    "WORD_LISTS",
     "Bounds",
     "Columns",
     "Cutoffs",

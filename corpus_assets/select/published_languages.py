@@ -1,7 +1,10 @@
 """FineWeb2's configurations of its languages (`configs/deu_Latn.yml` and so on) as one table by language.
 
 A threshold holds for words as its authors count them. A language is left out where words are split
-by means that this project does not have.
+by means that this project does not have. Languages of which more than a tenth was found to be of
+others get what the precision filter reads: a list of their own words, and names in URLs
+(`misc/precision_filtering/run_precision_filtering.py`). Top-level domains are among the names there,
+but with a slash behind them they are never found in a host; they are left out.
 """
 
 import csv
@@ -14,10 +17,13 @@ from typing import Any
 import yaml
 
 from corpus_assets.core.errors import ModelError, RecipeError
+from corpus_assets.core.model_choice import INSTALLED
 from corpus_assets.models import language_codes
-from corpus_assets.select.tables import LANGUAGE, STOP_WORDS
+from corpus_assets.select.tables import LANGUAGE, OWN_WORDS, STOP_WORDS
 
-CONFIGS = "fineweb2-configs"  # as a public model
+CONFIGS, WORD_LISTS = "fineweb2-configs", "fineweb2-wordlists"  # as public models
+FILTER = "misc/precision_filtering"
+CONTAMINATED = 0.1  # a larger share of other languages asks for the filter
 VALUES = {  # column -> key of a configuration
     "language_score": "language_score",
     "dup_line_share": "dup_line_frac",
@@ -29,7 +35,7 @@ VALUES = {  # column -> key of a configuration
     "terminal": "line_punct_thr",
     "newlines": "new_line_ratio",
 }
-COLUMNS = (LANGUAGE, *VALUES, STOP_WORDS)
+COLUMNS = (LANGUAGE, *VALUES, STOP_WORDS, OWN_WORDS)
 
 _UNSPACED = "is written without spaces, and there is no dictionary of it here"
 NO_SPLITTER = {
@@ -52,8 +58,12 @@ class LanguageRows:
     left_out: Mapping[str, str]
 
 
-def read_configurations(folder: Path, only: Collection[str] = ()) -> LanguageRows:
-    """Read a folder of configurations, or those of some languages (`de`, or a label as `deu_Latn`)."""
+def read_configurations(
+    folder: Path, only: Collection[str] = (), lists: Path | None = None
+) -> LanguageRows:
+    """Read a folder of configurations, or those of some languages (`de`, or a label as `deu_Latn`),
+    and of the languages with a word list in the folder `lists` what the precision filter reads."""
+    own_words = _own_words(lists) if lists is not None else {}
     rows: dict[str, dict[str, str]] = {}
     left_out: dict[str, str] = {}
     for path in _by_language(folder):
@@ -70,7 +80,7 @@ def read_configurations(folder: Path, only: Collection[str] = ()) -> LanguageRow
                 f"another configuration is that of {code}, as the model's labels are one"
             )
         else:
-            rows[code] = {LANGUAGE: code, **_row(path)}
+            rows[code] = {LANGUAGE: code, **_row(path), OWN_WORDS: own_words.get(label, "")}
     unknown = set(only) - rows.keys() - left_out.keys()
     unknown -= {label for label in unknown if language_codes().get(label) in rows}
     if unknown or not rows:
@@ -96,6 +106,26 @@ def _row(path: Path) -> dict[str, str]:
     except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
         raise RecipeError(f"{path} is not a configuration of a language: {error}") from error
     return {**row, STOP_WORDS: json.dumps(words, ensure_ascii=False)}
+
+
+def _own_words(lists: Path) -> dict[str, str]:
+    """Return by label what tells a language from others, as `own_words` reads it."""
+    try:
+        scores = json.loads((lists / FILTER / "cont_scores.json").read_bytes())
+        names = json.loads((lists / FILTER / "url_whitelist.json").read_bytes())
+        asked = [label for label, score in scores.items() if float(score) > CONTAMINATED]
+        found = {}
+        for label in asked:
+            words = f"{FILTER}/wordlists-0.85/{label}.txt"
+            if (lists / words).is_file():
+                code = label.partition("_")[0]
+                named = [str(name) for name in names.get(code, ()) if not str(name).startswith(".")]
+                in_url = [f"url:{code}", *(f"url:*{name}*" for name in named)] if named else []
+                entries = [f"{INSTALLED}{WORD_LISTS}/{words}", *in_url]
+                found[label] = json.dumps(entries, ensure_ascii=False)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise ModelError(f"{lists} has no lists of FineWeb2's precision filter: {error}") from error
+    return found
 
 
 def _value(stated: Mapping[str, Any], ngrams: Mapping[str, Mapping[int, Any]], key: Any) -> Any:

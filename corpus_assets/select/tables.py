@@ -1,5 +1,5 @@
 """What differs by language in a file of its own: `languages_from` of a rule becomes its `languages`,
-that of a rule about the language itself its `in`, and that of `stop_words` its lists.
+that of a rule about the language itself its `in`, and those of `stop_words` and `own_words` their lists.
 
 Tables for a thousand languages (Penedo et al. 2025, FineWeb2) do not belong into a recipe by
 hand. They are read when the recipe is, and from then on are part of it: identity, lock and
@@ -23,7 +23,9 @@ KEY = "languages_from"
 LANGUAGE = "language"  # the column of a CSV that names languages
 ENDS = ("min", "max")
 
-STOP_WORDS = "stop_words"  # a family, and the column of its words
+STOP_WORDS = "stop_words"
+OWN_WORDS = "own_words"
+LISTED = (STOP_WORDS, OWN_WORDS)  # families, and the columns of their words
 
 Table = dict[str, dict[str, float]]
 Rows = dict[str, dict[str, Any]]
@@ -37,10 +39,13 @@ def read_language_tables(recipe: dict[str, Any], folder: Path) -> None:
     """
     read: dict[Path, Rows] = {}
     for number, family in _entries(recipe, "signals", "families"):
-        if family.get("family") == STOP_WORDS and isinstance(family.get(KEY), str):
-            key = f"signals.families[{number}] ({STOP_WORDS}).{KEY}"
+        name = family.get("family")
+        if name in LISTED and isinstance(family.get(KEY), str):
+            key = f"signals.families[{number}] ({name}).{KEY}"
             rows = read_rows(folder / Path(family.pop(KEY)).expanduser(), key, read)
-            lists = {one: _words(row, f"{key}: {one}") for one, row in sorted(rows.items())}
+            lists = {one: _words(row, name, f"{key}: {one}") for one, row in sorted(rows.items())}
+            if name == OWN_WORDS:
+                lists = {one: words for one, words in lists.items() if words}
             family["languages"] = {**lists, **(family.get("languages") or {})}
     for number, rule in _entries(recipe, "selection", "rules"):
         where = f"selection.rules[{number}] ({rule.get('name')})"
@@ -55,15 +60,15 @@ def _entries(recipe: dict[str, Any], part: str, name: str) -> Iterator[tuple[int
             yield number, entry
 
 
-def _words(row: dict[str, Any], where: str) -> list[str]:
-    """Return the stop words of a row: a list, or one in JSON."""
-    stated = row.get(STOP_WORDS) or []
+def _words(row: dict[str, Any], column: str, where: str) -> list[str]:
+    """Return the words of a row: a list, or one in JSON."""
+    stated = row.get(column) or []
     try:
         words = json.loads(stated) if isinstance(stated, str) else stated
     except ValueError as error:
-        raise RecipeError(f"{where}: {STOP_WORDS} is not a list in JSON") from error
+        raise RecipeError(f"{where}: {column} is not a list in JSON") from error
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise RecipeError(f"{where}: {STOP_WORDS} is not a list of words")
+        raise RecipeError(f"{where}: {column} is not a list of words")
     return words
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from corpus_assets.core.errors import ShardError
 from corpus_assets.core.sample import keyed_hashes
 from corpus_assets.core.schemas import DOC_ID, SPANS
+from corpus_assets.shards.imports import Place, import_order
 from corpus_assets.shards.kernels.packing import copy_pieces, lay_best_fit, lay_end_to_end
 from corpus_assets.shards.settings import PackSettings
 from corpus_assets.shards.tokens import TokenBatch
@@ -53,16 +54,15 @@ class Packed:
         return pa.Table.from_arrays(columns, schema=SPANS)
 
 
-Places = Sequence[bytes | None]
-"""Where documents stand in their repositories: 16 bytes for the repository, then the path; None for
-a document that is of none."""
+Places = Sequence[Place | None]
+"""Where documents stand in their repositories; None for a document that is of none."""
 
 
 def unit_names(doc_ids: Sequence[bytes], places: Places | None) -> Sequence[bytes]:
     """Return what is placed as one, for each document: its repository, or itself."""
     if places is None:
         return doc_ids
-    return [p[:16] if p is not None else d for d, p in zip(doc_ids, places, strict=True)]
+    return [d if p is None else p.repository for d, p in zip(doc_ids, places, strict=True)]
 
 
 def shards_of(seed: int, doc_ids: Sequence[bytes], n_shards: int) -> npt.NDArray[np.int64]:
@@ -76,15 +76,21 @@ def repository_order(
     seed: int, doc_ids: Sequence[bytes], tokens: TokenBatch, places: Places
 ) -> tuple[Ints, Ints]:
     """Rows in the order they have inside their shard, and how many there are of each repository:
-    repositories, and documents that are of none, by keyed hash; files of one by their paths."""
+    repositories, and documents that are of none, by keyed hash; files of one by their imports."""
     units = unit_names(doc_ids, places)
     hashes = keyed_hashes(_key("order", seed), units).tolist()
     keys = [
-        (hashes[row], units[row], places[row] or b"", doc_ids[row], tokens[row].tolist())
-        for row in range(len(doc_ids))
+        (hashes[row], units[row], place.path if place else "", doc_ids[row], tokens[row].tolist())
+        for row, place in enumerate(places)
     ]
-    rows = sorted(range(len(doc_ids)), key=keys.__getitem__)
-    sizes = [len(list(files)) for _, files in groupby(rows, key=units.__getitem__)]
+    by_path = sorted(range(len(doc_ids)), key=keys.__getitem__)
+    rows: list[int] = []
+    sizes: list[int] = []
+    for _, group in groupby(by_path, key=units.__getitem__):
+        files = list(group)
+        known = [place for row in files if (place := places[row]) is not None]
+        rows += [files[i] for i in import_order(known)] if len(known) == len(files) else files
+        sizes.append(len(files))
     return np.array(rows, np.int64), np.array(sizes, np.int64)
 
 

@@ -7,6 +7,7 @@ of parts that were brought together first, and packs them.
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core.schemas import DOC_ID, LABELS
+from corpus_assets.shards.imports import Place
 from corpus_assets.shards.pack import Places, shards_of, unit_names
 from corpus_assets.shards.tokens import TokenBatch
 
@@ -23,7 +25,12 @@ VERSION = 2
 CHARS_PER_TOKEN = 4
 """A usual compression of byte-level BPE; only the number of shards hangs on it."""
 
-PLACE_IN_REPOSITORY = "place"
+PLACE_IN_REPOSITORY = pa.field(
+    "place",
+    pa.struct(
+        {"repository": pa.binary(), "path": pa.string(), "imports": pa.list_(pa.string())},
+    ),
+)
 
 TOKENS = pa.schema([("doc_id", DOC_ID), ("tokens", pa.list_(pa.int32()))])
 
@@ -80,7 +87,8 @@ def slice_bytes(
     )
     table = pa.Table.from_arrays([pa.array(doc_ids, DOC_ID), lists], schema=TOKENS)
     if places is not None:
-        table = table.append_column(PLACE_IN_REPOSITORY, pa.array(places, pa.binary()))
+        rows = [None if place is None else asdict(place) for place in places]
+        table = table.append_column(PLACE_IN_REPOSITORY, pa.array(rows, PLACE_IN_REPOSITORY.type))
     sink = io.BytesIO()
     pq.write_table(
         table,
@@ -107,11 +115,15 @@ def read_slice(data: bytes) -> tuple[list[bytes], TokenBatch]:
 def places_of(slices: Sequence[bytes]) -> Places | None:
     """Return the places of the documents of some slices in their repositories; None where the
     recipe asks for none."""
-    found: list[bytes | None] = []
+    found: list[Place | None] = []
     for data in slices:
         file = pq.ParquetFile(pa.BufferReader(data))
-        if PLACE_IN_REPOSITORY in file.schema_arrow.names:
-            found += file.read([PLACE_IN_REPOSITORY], use_threads=False).column(0).to_pylist()
+        if PLACE_IN_REPOSITORY.name in file.schema_arrow.names:
+            for row in (
+                file.read([PLACE_IN_REPOSITORY.name], use_threads=False).column(0).to_pylist()
+            ):
+                place = row and Place(row["repository"], row["path"], tuple(row["imports"]))
+                found.append(place)
     return found or None
 
 

@@ -24,10 +24,11 @@ from corpus_assets.core.shuffle import Regroup
 from corpus_assets.core.stage import Calibration, Scope, Stage, part_stage
 from corpus_assets.core.store import read_output
 from corpus_assets.core.task import Task, TaskContext, count
-from corpus_assets.shards import route
+from corpus_assets.shards import imports, route
 from corpus_assets.shards.chat import encode_chat
 from corpus_assets.shards.fill_in_the_middle import encode_cut
 from corpus_assets.shards.format import build_shard, token_dtype
+from corpus_assets.shards.imports import Place
 from corpus_assets.shards.pack import Places
 from corpus_assets.shards.planner import ShardsPlanner
 from corpus_assets.shards.settings import FillInTheMiddle, PackSettings
@@ -59,7 +60,8 @@ def _token_settings(pipeline: ShardsPlanner, snapshot: str) -> dict[str, Any]:
         settings[MESSAGES] = True
     domain = recipe.source_of(snapshot).domain
     if domain in recipe.shards.repositories:
-        settings[REPOSITORIES] = recipe.shards.repositories[domain]
+        parts = recipe.shards.repositories[domain]
+        settings[REPOSITORIES] = {"parts": parts, "imports": imports.VERSION}
     cut = recipe.shards.fill_in_the_middle
     if cut and (cut.domains is None or domain in cut.domains):
         settings[FILL_IN_THE_MIDDLE] = {"rate": cut.rate, "spm": cut.spm}
@@ -184,9 +186,9 @@ def _encode(context: TaskContext, final: pa.Table) -> TokenBatch:
 def _places(context: TaskContext, final: pa.Table) -> Places | None:
     """Return where documents stand in their repositories: the first parts of their keys are its
     name. None where the recipe joins no files."""
-    parts = context.task.settings.get(REPOSITORIES)
-    if parts is None:
+    if REPOSITORIES not in context.task.settings:
         return None
+    parts = context.task.settings[REPOSITORIES]["parts"]
     if _encoder(context).file_separator is None:
         raise ModelError(
             f"shards.repositories: the tokenizer lacks the special token {SEPARATORS[0]}; add it to "
@@ -194,14 +196,15 @@ def _places(context: TaskContext, final: pa.Table) -> Places | None:
         )
     records = context.table("records", ["doc_id", "url_key"])
     keys = dict(zip(records["doc_id"].to_pylist(), records["url_key"].to_pylist(), strict=True))
-    found: list[bytes | None] = []
-    for doc_id in final["doc_id"].to_pylist():
+    found: list[Place | None] = []
+    for doc_id, text in zip(final["doc_id"].to_pylist(), final["text"].to_pylist(), strict=True):
         names = str(keys[doc_id]).split("/", parts)
         if len(names) <= parts:
             found.append(None)
             continue
-        repository = "/".join(names[:parts]).encode()
-        found.append(hashlib.blake2b(repository, digest_size=16).digest() + names[parts].encode())
+        repository, path = "/".join(names[:parts]), names[parts]
+        digest = hashlib.blake2b(repository.encode(), digest_size=16).digest()
+        found.append(Place(digest, path, imports.imports_of(repository, path, text)))
     return found
 
 

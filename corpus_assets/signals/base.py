@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+from pydantic import Field
+
 from corpus_assets.core.column_types import ColumnTypes, arrow_schema
 from corpus_assets.core.errors import ModelError
 from corpus_assets.core.identity import Settings
@@ -28,6 +30,7 @@ __all__ = [
     "CountsWords",
     "MeasuredLines",
     "MeasuresLines",
+    "NamedLists",
     "ScoredByFastText",
     "SignalFamily",
     "Spans",
@@ -92,6 +95,22 @@ class SignalFamily(Settings):
             for field in schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class NamedLists(SignalFamily):
+    """A family that looks something up in lists."""
+
+    lists: dict[str, tuple[str, ...]] = Field(
+        default={},
+        description="language, or category, -> UTF-8 files with one entry per line, or "
+        "`model://NAME`; # begins a comment line",
+    )
+
+    def needs(self) -> tuple[str, ...]:
+        return tuple(sorted({FILE + path for paths in self.lists.values() for path in paths}))
+
+    def looks_for_nothing(self) -> bool:
+        return not any(self.lists.values())
 
 
 WordBreaks = Literal["segmented", "white_space"]

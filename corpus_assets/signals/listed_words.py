@@ -10,11 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field
-
 from corpus_assets.core.column_types import ColumnTypes
 from corpus_assets.core.word_lists import read_word_list
-from corpus_assets.signals.base import FILE, CountsWords, model_path, share
+from corpus_assets.signals.base import FILE, CountsWords, NamedLists, model_path, share
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +23,7 @@ WITHOUT_SPACES = ("zh", "ja", "th", "km", "lo", "my", "bo")
 """Languages in which an entry counts wherever it stands."""
 
 
-class ListedWords(CountsWords):
+class ListedWords(NamedLists, CountsWords):
     """How often words or phrases of the list of a text's own language stand in it.
 
     * `listed_words`: occurrences that no letter, numeral or underscore touches; in languages
@@ -39,19 +37,9 @@ class ListedWords(CountsWords):
     version: ClassVar[int] = 1
 
     family: Literal["listed_words"] = "listed_words"
-    lists: dict[str, tuple[str, ...]] = Field(
-        default={},
-        description="language -> UTF-8 files with one entry per line, or `model://NAME`; # begins a comment line",
-    )
 
     def columns(self) -> ColumnTypes:
         return {"listed_words": "int64", "listed_word_ratio": "float32"}
-
-    def needs(self) -> tuple[str, ...]:
-        return tuple(sorted({FILE + path for paths in self.lists.values() for path in paths}))
-
-    def looks_for_nothing(self) -> bool:
-        return not any(self.lists.values())
 
     def reads(self) -> tuple[str, ...]:
         return ("language",)

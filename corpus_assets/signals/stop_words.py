@@ -36,7 +36,7 @@ class StopWords(CountsWords):
     languages_from: str | None = Field(
         default=None,
         exclude=True,
-        description="a file with `languages`, read with the recipe: its column `stop_words` has JSON lists",
+        description="a file with `languages`, read with the recipe: its column with the name of the family has JSON lists",
     )
 
     @model_validator(mode="after")

@@ -68,8 +68,8 @@ def value_at(node: Any, setting: str) -> Any:
             rows = {row.pop("language"): row for row in csv.DictReader(lines)}
         language, _, column = key.partition(".")
         row = {name: yaml.safe_load(value) for name, value in rows[language].items()}
-        words = row.pop("stop_words")
-        return words if column == "stop_words" else row
+        words = {name: row.pop(name) for name in ("stop_words", "own_words")}
+        return words[column] if column else row
     for part in setting.split("."):
         if isinstance(node, list):
             node = {entry_name(entry): without_name(entry) for entry in node}

@@ -94,6 +94,34 @@ def test_one_command_writes_a_table_that_the_recipe_reads(
     assert load_recipe(tmp_path / "fineweb2.yaml").selection.rules[0].allowed == ("de", "tr")
 
 
+def test_only_languages_that_are_often_others_get_the_precision_filter(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """Contaminated above a tenth, and with a list; hosts' top-level domains are no names."""
+    (folder / "configs" / "hrv_Latn.yml").write_text(configuration(in_the_box()["hr"]))
+    lists = tmp_path / "lists"
+    words = lists / "misc" / "precision_filtering" / "wordlists-0.85"
+    words.mkdir(parents=True)
+    for label in ("hrv_Latn", "tur_Latn", "fra_Latn"):
+        (words / f"{label}.txt").write_text("svibanj\n")
+    scores = {"hrv_Latn": 0.7413, "tur_Latn": 0.1, "deu_Latn": 0.5, "fra_Latn": 0.2}
+    (words.parent / "cont_scores.json").write_text(json.dumps(scores))
+    names = {"hrv": [".hr", "croatian", "croatia"]}
+    (words.parent / "url_whitelist.json").write_text(json.dumps(names))
+    rows = read_configurations(folder, lists=lists).rows
+    assert rows["hr"] == in_the_box()["hr"]
+    assert [code for code, row in rows.items() if row["own_words"]] == ["fr", "hr"]
+    assert len(json.loads(rows["fr"]["own_words"])) == 1  # no names: all pages stay, as there
+    (words.parent / "cont_scores.json").write_text("[]")
+    with pytest.raises(ModelError, match="no lists of FineWeb2's precision filter"):
+        read_configurations(folder, lists=lists)
+    monkeypatch.setenv("CORPUS_MODELS", str(tmp_path / "models"))
+    digest = model_digest(folder)
+    add_model("fineweb2-configs", digest, lambda target: copy_model(folder, target), "here")
+    text = said(capsys, "models", "languages", str(tmp_path / "t.csv"))
+    assert "run `corpus models fetch fineweb2-wordlists` first" in text
+
+
 def test_what_is_no_configuration_is_named(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no configuration of qq"):
         read_configurations(folder, ["de", "qq"])

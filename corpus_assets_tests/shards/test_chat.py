@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from catalog.formats.chat_markers import CHAT_MARKERS, MARKER_CHARS
 from catalog.formats.token_text import TokenBytes
@@ -129,6 +130,90 @@ def test_a_row_of_messages_is_a_document() -> None:
         json.loads(json.dumps({"id": "1", "a": {"b": RAIN}})), "a.jsonl", spec, 1, 0
     )
     assert _named(found.text or "") == RENDERED
+
+
+SHARED = [
+    {"from": "system", "value": "Be kind."},
+    {"from": "human", "value": "Is it raining in Rome?<|im_end|>"},
+    {"from": "function_call", "value": '{"name": "rain", "arguments": {"city": "Roma"}}'},
+    {"from": "observation", "value": "dry"},
+    {"from": "gpt", "value": "No."},
+]
+
+
+@pytest.mark.parametrize(
+    ("stated", "row", "rendered"),
+    [
+        (
+            {"sharegpt": "conversations"},
+            {"conversations": SHARED},
+            "<|im_start|><|system|>Be kind.<|im_end|>\n"
+            "<|im_start|><|user|>Is it raining in Rome?<|im_end|><|im_end|>\n"
+            '<|im_start|><|assistant|><|tool_call|>{"name": "rain", "arguments": {"city": "Roma"}}'
+            "<|end_tool_call|><|im_end|>\n"
+            "<|im_start|><|tool|><|tool_result|>dry<|end_tool_result|><|im_end|>\n"
+            "<|im_start|><|assistant|>No.<|im_end|>",
+        ),
+        ({"openai": "turns"}, {"turns": RAIN}, RENDERED),
+        (
+            {"alpaca": ["instruction", "input", "output"]},
+            {"instruction": "Add.", "input": "2 and 3", "output": "5"},
+            "<|im_start|><|user|>Add.\n2 and 3<|im_end|>\n<|im_start|><|assistant|>5<|im_end|>",
+        ),
+        (
+            {"alpaca": ["instruction", "input", "output"]},
+            {"instruction": "Say 5.", "input": "", "output": "5"},
+            "<|im_start|><|user|>Say 5.<|im_end|>\n<|im_start|><|assistant|>5<|im_end|>",
+        ),
+        (
+            {"alpaca": ["q", "a"]},
+            {"q": "Say 5.", "a": "5"},
+            "<|im_start|><|user|>Say 5.<|im_end|>\n<|im_start|><|assistant|>5<|im_end|>",
+        ),
+    ],
+)
+def test_layouts_that_a_recipe_names_become_the_same_text(
+    stated: Any, row: dict[str, Any], rendered: str
+) -> None:
+    spec = SourceSpec(name="chat", format="jsonl", fields=FieldNames(messages=stated))
+    assert set(spec.fields.columns()) == set(row)
+    found = record_of_row(row, "a.jsonl", spec, 1, 0)
+    assert (_named(found.text or ""), found.damage) == (rendered, None)
+
+
+@pytest.mark.parametrize(
+    ("stated", "row", "detail"),
+    [
+        ("turns", {"turns": SHARED}, "unknown_role"),  # a layout is never guessed
+        ({"sharegpt": "turns"}, {"turns": RAIN}, "unknown_role"),
+        ({"sharegpt": "turns"}, {"turns": [{"from": "gpt", "value": 7}]}, "content_is_not_text"),
+        ({"alpaca": ["q", "a"]}, {"q": "Say 5.", "a": ""}, "instruction_or_output_is_empty"),
+        ({"alpaca": ["q", "a"]}, {"q": None, "a": "5"}, "instruction_or_output_is_empty"),
+        ({"alpaca": ["q", "a"]}, {"q": "Say 5.", "a": 5}, "content_is_not_text"),
+    ],
+)
+def test_a_row_of_another_layout_is_damaged(stated: Any, row: dict[str, Any], detail: str) -> None:
+    spec = SourceSpec(name="chat", format="jsonl", fields=FieldNames(messages=stated))
+    found = record_of_row(row, "a.jsonl", spec, 1, 0)
+    assert (found.damage, found.detail) == ("damaged_record", detail)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [{}, {"openai": "a", "sharegpt": "b"}, {"sharegpt": ["a", "b"]}, {"alpaca": "a"}, {"owl": "a"}],
+)
+def test_a_layout_that_is_not_one_is_refused(stated: Any) -> None:
+    with pytest.raises(ValidationError):
+        FieldNames(messages=stated)
+
+
+def test_a_call_in_the_older_form_of_openai_is_a_call() -> None:
+    older = {
+        "role": "assistant",
+        "content": None,
+        "function_call": {"name": "f", "arguments": "{}"},
+    }
+    assert "<|tool_call|>{" in _named(str(chat_text([older])))
 
 
 def test_a_tokenizer_that_lacks_a_marker_in_use_is_refused() -> None:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpus_assets.shards.format import ShardFiles, build_shard
+from corpus_assets.shards.imports import Place
 from corpus_assets.shards.pack import lay, shards_of
 from corpus_assets.shards.route import join_slices, places_of, route_tokens, slice_bytes
 from corpus_assets.shards.settings import PackSettings
@@ -20,7 +21,7 @@ from corpus_assets_tests.shards.small_corpus import EOD, TOKENIZER, VOCABULARY, 
 
 SEPARATOR = 2
 INFO = replace(TOKENIZER, file_separator=SEPARATOR)
-Row = tuple[bytes, bytes | None, list[int]]
+Row = tuple[bytes, Place | None, list[int]]
 
 
 def _rows(draw: random.Random, count: int) -> list[Row]:
@@ -28,7 +29,7 @@ def _rows(draw: random.Random, count: int) -> list[Row]:
     rows: list[Row] = []
     for number in range(count):
         repository = draw.choice((None, b"a" * 16, b"b" * 16, b"c" * 16, b"d" * 16))
-        place = None if repository is None else repository + f"src/{draw.random():.6f}".encode()
+        place = repository and Place(repository, f"src/{draw.random():.6f}")
         tokens = [*draw.choices(range(3, VOCABULARY), k=draw.randrange(40)), EOD]
         rows.append((doc_id_of(str(number)), place, tokens))
     return rows
@@ -51,8 +52,11 @@ def _units(rows: Sequence[Row]) -> dict[bytes, list[Row]]:
     """What is laid as one: a repository's files by path, or a document of none."""
     found: dict[bytes, list[Row]] = {}
     for row in rows:
-        found.setdefault(row[1][:16] if row[1] else row[0], []).append(row)
-    return {name: sorted(files, key=lambda row: row[1] or b"") for name, files in found.items()}
+        found.setdefault(row[1].repository if row[1] else row[0], []).append(row)
+    return {
+        name: sorted(files, key=lambda row: row[1].path if row[1] else "")
+        for name, files in found.items()
+    }
 
 
 def _written(rows: Sequence[Row]) -> list[int]:

@@ -163,7 +163,8 @@ class TestEachFamily:
 def test_every_family_without_a_model_has_a_reference() -> None:
     here = {family.family for family, _ in CASES.values()}
     elsewhere = {"gopher_quality", "repetition", "fineweb", "listed_words", "squeeze_spaces"}
-    elsewhere |= {"stop_words"}  # it reads languages
+    elsewhere |= {"stop_words", "own_words"}  # they read languages
+    elsewhere |= {"url_categories"}  # it reads addresses
     elsewhere |= {"perplexity", "token_divergence"}  # their models are in their settings
     elsewhere |= {"source_labels", "page_notes"}  # they read no text
     elsewhere |= {"structure"}  # it reads the kinds of lines, so its reference needs some

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from corpus_assets.ingest.formats.chat import chat_text
+from corpus_assets.ingest.formats.chat import LAYOUTS, chat_text, exchange_text
 from corpus_assets.ingest.formats.notebook import is_notebook, notebook_text
 from corpus_assets.ingest.gates import language_of
 from corpus_assets.ingest.records import RawRecord, Refusal, damaged
@@ -18,7 +18,7 @@ def record_of_row(
     fields = spec.fields
     text = value(row, fields.text)
     if fields.messages is not None:
-        text = chat_text(value(row, fields.messages))
+        text = _conversation(row, fields.conversation)
         if isinstance(text, Refusal):
             return damaged(file, offset, length, text.detail or "")
     if text is not None and not isinstance(text, str):
@@ -49,6 +49,12 @@ def record_of_row(
         damage=damage,
         detail=detail,
     )
+
+
+def _conversation(row: Mapping[str, Any], stated: tuple[str, tuple[str, ...]]) -> str | Refusal:
+    layout, columns = stated
+    said = [value(row, column) for column in columns]
+    return chat_text(said[0], LAYOUTS[layout]) if layout in LAYOUTS else exchange_text(said)
 
 
 def _is_stored_notebook(path: str, text: str) -> bool:

@@ -19,11 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpus_assets.core.errors import CorruptArtifact, SourceError
-from corpus_assets.core.urls import Address, address_of, canonical_host
+from corpus_assets.core.urls import Address, address_of, canonical_host, listed_names
 
 CATEGORIES_VERSION = 3
 CATEGORY_FILES = ("domains", "urls")
-MAX_PATH_PREFIXES = 32
 
 
 def read_entries(path: Path) -> Iterator[str]:
@@ -86,28 +85,12 @@ class CategoryIndex:
 
     def match(self, address: Address) -> str | None:
         """Return the category of a page: of its address first, then of its host and those above."""
-        wanted = np.array([_hash(name) for name in _names(address)], dtype=np.uint64)
+        wanted = np.array([_hash(name) for name in listed_names(address)], dtype=np.uint64)
         places = np.searchsorted(self._hashes, wanted)
         for place, name in zip(places.tolist(), wanted.tolist(), strict=True):
             if place < len(self._hashes) and int(self._hashes[place]) == name:
                 return self._categories[int(self._codes[place])]
         return None
-
-
-def _names(address: Address) -> Iterator[str]:
-    """Every name under which a page could be listed, the most exact first."""
-    place, has_query, query = address.canonical[7:].partition("?")
-    place = place.removesuffix("/")
-    if has_query:
-        yield f"{place}?{query}"
-    host, _, path = place.partition("/")
-    steps = path.split("/")[:MAX_PATH_PREFIXES] if path else []
-    for count in range(len(steps), 0, -1):
-        yield f"{host}/{'/'.join(steps[:count])}"
-    host = address.host
-    while host:
-        yield host
-        host = host.partition(".")[2]
 
 
 def _canonical(entry: str) -> str:
