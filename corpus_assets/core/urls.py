@@ -5,7 +5,7 @@ The rules of canonical URLs and their keys are the catalog's.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -111,6 +111,9 @@ class Blocklist:
 
     def __len__(self) -> int:
         return len(self._hosts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._hosts)
 
     def match(self, host: str) -> str | None:
         """Return the listed host that covers `host`, or None. One look-up a label."""
