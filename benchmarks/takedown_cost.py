@@ -32,7 +32,7 @@ from machine import machine
 from page_frames import drawn_words, read_frames, response_record
 
 ROOT = Path(__file__).resolve().parent.parent
-SNAPSHOTS = ("news-2024-10", "news-2024-18")
+SNAPSHOTS: tuple[str, ...] = ("news-2024-10", "news-2024-18")
 WORDS_A_DOCUMENT = (150, 900)
 COPIES = 0.1
 EARLIER = 2000
@@ -73,7 +73,6 @@ PHASES = {
     "finding the documents": ("takedown/requests.py", "look_again"),
     "rebuilding": ("corpus_assets/build.py", "run_one"),
     "publishing": ("versions/publish.py", "publish"),
-    "of that, hashing files": ("core/store.py", "check_files"),
     "deleting": ("takedown/run.py", "_delete"),
     "searching live texts and tokens": ("takedown/search_tasks.py", "look_through"),
     "searching the home": ("takedown/home_search.py", "search_home"),

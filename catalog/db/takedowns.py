@@ -13,7 +13,7 @@ once one gets it; it ends by itself when its owner dies.
 All but claims and errors is written to the order book too, in the same transaction (`order_book.py`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -96,15 +96,25 @@ class TakedownMethods:
 
     def takedown_suppressions(self, request_id: int) -> list[SuppressionRow]:
         """Return the standing orders that a request holds, shared ones included."""
+        return self.suppressions_of([request_id])[request_id]
+
+    def suppressions_of(self, request_ids: Sequence[int]) -> dict[int, list[SuppressionRow]]:
+        """Return the standing orders that each of some requests holds, shared ones included."""
+        holder = SuppressionHolder.c
+        found: dict[int, list[SuppressionRow]] = {number: [] for number in request_ids}
         with self.database.read() as connection:
-            _request(connection, request_id)
-            found = connection.execute(
-                select(Suppression)
-                .join(SuppressionHolder, SuppressionHolder.c.suppression_id == Suppression.c.id)
-                .where(SuppressionHolder.c.request_id == request_id)
-                .order_by(Suppression.c.id)
-            )
-            return [SuppressionRow(r.kind, r.value, request_id, r.created_at) for r in found]
+            _requests(connection, request_ids)
+            for some in batches(list(found)):
+                held = (
+                    select(holder.request_id.label("holder"), Suppression)
+                    .join(Suppression, holder.suppression_id == Suppression.c.id)
+                    .where(holder.request_id.in_(some))
+                    .order_by(Suppression.c.id)
+                )
+                for r in connection.execute(held):
+                    row = SuppressionRow(r.kind, r.value, r.holder, r.created_at)
+                    found[r.holder].append(row)
+        return found
 
     # Requests.
 
@@ -282,6 +292,13 @@ class TakedownMethods:
         """Return what runs did for a request, in order."""
         return [row for row in self.takedown_history(request_id) if row.action not in NOTES]
 
+    def actions_of(self, request_ids: Sequence[int]) -> Iterator[ActionRow]:
+        """Yield what runs did for some requests, those of a request in order."""
+        for some in batches(list(request_ids)):
+            with self.database.read() as connection:
+                found = _actions(connection, some)
+            yield from (row for row in found if row.action not in NOTES)
+
     def takedown_history(self, request_id: int) -> list[ActionRow]:
         """Return all that happened to a request, with what people did: `withdrawn` and
         `reopened`."""
@@ -300,36 +317,38 @@ class TakedownMethods:
 
     # Certificates.
 
-    def put_certificate(
-        self, request_id: int, path: str, sha256: str, previous_sha256: str | None
-    ) -> bool:
-        """Append a certificate to the chain; False when that very one is in it already.
+    def put_certificates(self, rows: Sequence[CertificateRow]) -> int:
+        """Append certificates to the chain, each naming the one before it; return how many are new.
 
-        `CatalogConflict` when `previous_sha256` is not the chain's last (None for the first).
+        `CatalogConflict` when one does not name the chain's last before it (None for the first).
         """
-        relative_path(path)
+        for row in rows:
+            relative_path(row.path)
         with self.database.write() as connection:
-            _request(connection, request_id)
-            same = pick(TakedownCertificate, CertificateRow)
-            same = same.where(TakedownCertificate.c.sha256 == sha256)
-            for known in read_rows(connection, CertificateRow, same):
-                if (known.request_id, known.path) == (request_id, path):
-                    return False
-                raise CatalogConflict(
-                    f"certificate {sha256[:12]} is recorded for takedown {known.request_id} "
-                    f"at {known.path}: one certificate belongs to one request"
-                )
+            _requests(connection, [row.request_id for row in rows])
+            known = {row.sha256: row for row in _known_certificates(connection, rows)}
             end = select(TakedownCertificate.c.sha256).order_by(TakedownCertificate.c.id.desc())
             last = connection.execute(end.limit(1)).scalar()
-            if previous_sha256 != last:
-                raise CatalogConflict(
-                    f"the certificate names {previous_sha256 or 'none'} as the one before it, "
-                    f"the chain ends with {last or 'none'}: write it again on top of that one"
-                )
-            row = CertificateRow(request_id, path, sha256, previous_sha256, timestamp())
-            connection.execute(insert(TakedownCertificate).values(**values_of(row)))
-            record(connection, CERTIFIED, certificates=[row])
-            return True
+            fresh: list[CertificateRow] = []
+            for row in rows:
+                if (same := known.get(row.sha256)) is not None:
+                    if (same.request_id, same.path) == (row.request_id, row.path):
+                        continue
+                    raise CatalogConflict(
+                        f"certificate {row.sha256[:12]} is recorded for takedown {same.request_id} "
+                        f"at {same.path}: one certificate belongs to one request"
+                    )
+                if row.previous_sha256 != last:
+                    raise CatalogConflict(
+                        f"the certificate names {row.previous_sha256 or 'none'} as the one before "
+                        f"it, the chain ends with {last or 'none'}: write it again on top of that one"
+                    )
+                fresh.append(replace(row, created_at=timestamp()))
+                last = row.sha256
+            if fresh:
+                connection.execute(insert(TakedownCertificate), [values_of(row) for row in fresh])
+                record(connection, CERTIFIED, certificates=fresh)
+            return len(fresh)
 
     def certificates(self, request_id: int | None = None) -> list[CertificateRow]:
         """Return certificates in the order of the chain, of one request or of all."""
@@ -577,6 +596,16 @@ def _note(connection: Connection, number: int, action: str, detail: dict[str, An
     row = ActionRow(number, detail=detail, action=action, created_at=timestamp())
     connection.execute(insert(TakedownAction).values(**values_of(row)))
     return row
+
+
+def _known_certificates(
+    connection: Connection, rows: Sequence[CertificateRow]
+) -> Iterator[CertificateRow]:
+    """Yield what is recorded with the digests of certificates."""
+    for some in batches([row.sha256 for row in rows]):
+        same = pick(TakedownCertificate, CertificateRow)
+        wanted = same.where(TakedownCertificate.c.sha256.in_(some))
+        yield from read_rows(connection, CertificateRow, wanted)
 
 
 def _certificates(connection: Connection, number: int | None = None) -> list[CertificateRow]:

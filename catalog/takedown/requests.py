@@ -6,7 +6,15 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar
 
 from catalog.answers import Shown, values_of
-from catalog.db import ActionRow, CertificateRow, NewTakedown, Registry, TakedownRow, key_of
+from catalog.db import (
+    ActionRow,
+    CertificateRow,
+    NewTakedown,
+    Registry,
+    SuppressionRow,
+    TakedownRow,
+    key_of,
+)
 from catalog.errors import AmbiguousName, TakedownRefused, TakedownTooWide, UnknownName
 from catalog.figures import counted
 from catalog.formats.sketches import NEAR_TEXT
@@ -156,7 +164,8 @@ def look_again(registry: Registry, store: FileStore, request_ids: Sequence[int])
     transaction; the whole list is given back.
     """
     rows = registry.takedowns_of(request_ids)
-    batch = [(_target(registry, row), row) for row in rows]
+    orders = registry.suppressions_of(request_ids)
+    batch = [(_target(row, orders[row.id]), row) for row in rows]
     with LiveLineage(registry, store) as live:
         matcher = Matcher(live)
         matcher.match([(target, row.near_duplicates) for target, row in batch])
@@ -375,12 +384,12 @@ def run_takedowns(home: str | None, **options: str | int) -> Ran:
     return Ran(runners[0].value, int(runner(home, **options)))
 
 
-def _target(registry: Registry, row: TakedownRow) -> Target:
-    """Return the target that a request was filed with."""
+def _target(row: TakedownRow, standing: Sequence[SuppressionRow]) -> Target:
+    """Return the target that a request was filed with, which holds these standing orders."""
     kinds = {"url": "url_key", "url_prefix": "url_prefix", "doc_id": "doc_id"}
     orders: tuple[tuple[str, str], ...] = ()
     held: dict[str, list[str]] = {}
-    for order in registry.takedown_suppressions(row.id):
+    for order in standing:
         held.setdefault(order.kind, []).append(order.value)
     if row.kind in kinds:
         orders = ((kinds[row.kind], row.value),)

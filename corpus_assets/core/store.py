@@ -11,7 +11,6 @@ import errno
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -235,13 +234,6 @@ def local_checked(store: Store, path: str, sha256: str) -> Path:
         raise StoreError(f"cannot read {path} in the store {store.url}: {error}") from error
     _compare(store, path, found, sha256)
     return full
-
-
-def check_files(store: Store, files: Iterable[tuple[str, str]], jobs: int = 4) -> None:
-    """Read files (path, SHA-256) once and refuse the first that is not what was recorded."""
-    with ThreadPoolExecutor(jobs) as pool:
-        for _ in pool.map(lambda file: local_checked(store, *file), dict.fromkeys(files)):
-            pass
 
 
 def read_sealed(store: Store, path: str) -> dict[str, Any]:

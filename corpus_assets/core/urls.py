@@ -132,6 +132,9 @@ class Blocklist:
     def __len__(self) -> int:
         return len(self._hosts)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._hosts)
+
     def match(self, host: str) -> str | None:
         """Return the listed host that covers `host`, or None. One look-up a label."""
         if not self._hosts:

@@ -9,7 +9,7 @@ and one-way digests of some of their 13-grams: enough to look for them again, no
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version as package_version
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.db import Registry, TakedownRow, timestamp
+from catalog.db import CertificateRow, Registry, TakedownRow, timestamp
 from catalog.formats.canonical import strict_json
 from catalog.formats.order_book import SIGNATURE
 from catalog.takedown import Signer, certificate_bytes, deliver_book, expect_book
@@ -29,6 +29,8 @@ from corpus_assets.takedown.residue import Search
 from corpus_assets.versions import Change, ClusterChange
 
 FORMAT = "corpus-assets/takedown-certificate/4"
+WRITTEN_AT_ONCE = 200
+"""Certificates of a batch that are one transaction and one entry of the order book."""
 ONCE = ("documents", "versions", "clusters", "files")
 """Certificates of a request with equal values here, and the same files that hold the text, are the
 same: none is written twice."""
@@ -59,9 +61,9 @@ class Proof:
     cleared: Sequence[Cleared] = ()  # nodes of a cluster that deleted their copies of files
 
 
-def certified_versions(store: Store, registry: Registry, request: int) -> set[str] | None:
+def certified_versions(store: Store, mine: Iterable[CertificateRow]) -> set[str] | None:
     """Return the new versions that a request's complete certificates cover; None without any."""
-    found = [strict_json(store.read(row.path)) for row in registry.certificates(request)]
+    found = [strict_json(store.read(row.path)) for row in mine]
     whole = [body for body in found if not (body["files"]["left"] or strange_files(body))]
     return {name for body in whole for name in body["covers"]} if whole else None
 
@@ -80,31 +82,46 @@ def write_certificates(
     expect_book(registry, store)  # nothing is signed on top of a book that was cut short
     chain = registry.certificates()
     number, previous = len(chain), chain[-1].sha256 if chain else None
+    earlier = certificates_by_request(chain)
     signer = Signer.load()
-    for request in requests:
-        held = Counter(row.kind for row in registry.takedown_suppressions(request.id))
-        body = _body(request, dict(sorted(held.items())), set(named[request.id]), proof)
-        mine = registry.certificates(request.id)
-        if mine and _says_the_same(strict_json(store.read(mine[-1].path)), body):
-            continue
-        body |= {
-            "book": _written_on(registry),
-            "number": number + 1,
-            "previous_sha256": previous,
-            "issued_at": timestamp(),
-            "key_sha256": signer.key_sha256 if signer is not None else None,
-        }
-        name = f"certificates/{request.id:08d}" + (f"-{len(mine) + 1}" if mine else "")
-        rendered = render_certificate(body).encode()
-        body["page_sha256"] = sha256_hex(rendered)
-        body[SIGNATURE] = signer.sign(body) if signer is not None else None
-        data = certificate_bytes(body)
-        store.write(f"{name}.html", rendered)
-        store.write(f"{name}.json", data)
-        digest = sha256_hex(data)
-        registry.put_certificate(request.id, f"{name}.json", digest, previous)
+    for first in range(0, len(requests), WRITTEN_AT_ONCE):
+        some = requests[first : first + WRITTEN_AT_ONCE]
+        orders, book = registry.suppressions_of([row.id for row in some]), _written_on(registry)
+        written: list[CertificateRow] = []
+        for request in some:
+            held = Counter(row.kind for row in orders[request.id])
+            body = _body(request, dict(sorted(held.items())), set(named[request.id]), proof)
+            mine = earlier.get(request.id, ())
+            if mine and _says_the_same(strict_json(store.read(mine[-1].path)), body):
+                continue
+            number += 1
+            body |= {
+                "book": book,
+                "number": number,
+                "previous_sha256": previous,
+                "issued_at": timestamp(),
+                "key_sha256": signer.key_sha256 if signer is not None else None,
+            }
+            name = f"certificates/{request.id:08d}" + (f"-{len(mine) + 1}" if mine else "")
+            rendered = render_certificate(body).encode()
+            body["page_sha256"] = sha256_hex(rendered)
+            body[SIGNATURE] = signer.sign(body) if signer is not None else None
+            data = certificate_bytes(body)
+            store.write(f"{name}.html", rendered)
+            store.write(f"{name}.json", data)
+            digest = sha256_hex(data)
+            written.append(CertificateRow(request.id, f"{name}.json", digest, previous))
+            previous = digest
+        registry.put_certificates(written)
         deliver_book(registry, store, signer)
-        number, previous = number + 1, digest
+
+
+def certificates_by_request(chain: Iterable[CertificateRow]) -> dict[int, list[CertificateRow]]:
+    """Return the certificates of each request, in their order."""
+    found: dict[int, list[CertificateRow]] = {}
+    for row in chain:
+        found.setdefault(row.request_id, []).append(row)
+    return found
 
 
 def _written_on(registry: Registry) -> dict[str, Any]:

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from catalog.db import LineageRow, Registry, VersionRow
 from corpus_assets.core.result_index import StageResults
 from corpus_assets.core.schemas import DOC_ID
-from corpus_assets.core.store import Output, Store, open_store
+from corpus_assets.core.store import RESULT, Output, Store, artifact_folder, open_store
 from corpus_assets.core.task import Task
 from corpus_assets.graph import Engine
 from corpus_assets.ingest import DOCUMENTS
@@ -187,7 +187,8 @@ class Search:
         tell: Tell,
     ) -> None:
         """Look through all live versions by keys, and decode the `rewritten` shards (SHA-256); then
-        through all other files of the home but those that were made from their texts."""
+        through all other files of the home but those that were made from their texts, and but
+        ledgers of parts that nothing was taken out of."""
         keys: dict[str, StageResults] = {}
         for version in _live(registry):
             self._found.add(looker.look_through([*self._parts(registry, version, keys)]))
@@ -195,12 +196,14 @@ class Search:
         for version in _live(registry):
             pieces = [*self._shards(version, named, rewritten)]
             self._found.add(looker.look_through(pieces))
-        derived = {
-            output.path
-            for artifact in registry.artifacts()
-            if artifact.stage != DOCUMENTS.name
-            for output in artifact.outputs
-        }
+        before = (registry.lineage_files(name, "documents") for name in self._held_by)
+        untouched = self._paths.intersection(row.path for rows in before for row in rows)
+        derived: set[str] = set()
+        for artifact in registry.stream_artifacts():
+            made = {output.path for output in artifact.outputs}
+            if artifact.stage != DOCUMENTS.name or made & untouched:
+                folder = artifact_folder(artifact.stage, artifact.fingerprint)
+                derived |= {*made, f"{folder}/{RESULT}"}
         self._derived = len(derived - self._paths)
         self._paths |= derived
         self._look_home(registry, home, tell)

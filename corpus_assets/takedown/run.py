@@ -57,6 +57,7 @@ from corpus_assets.stages import STAGES, function_of
 from corpus_assets.takedown.certificate import (
     Deletion,
     Proof,
+    certificates_by_request,
     certified_versions,
     write_certificates,
 )
@@ -73,7 +74,7 @@ from corpus_assets.versions import (
     forget_removed,
     load_published_recipe,
     load_removed,
-    removed_by_request,
+    removed_by_requests,
 )
 from corpus_loader import LoaderError
 
@@ -379,9 +380,14 @@ class Takedowns:
         states = {version.name: version.status for version in self.registry.versions()}
         after = [change.after for change in changes if states[change.after] == "live"]
         found = self._search(removed, watched, changes, deletion)
-        named = {number: self._named(removed, number) for number in ids}
+        held = {
+            number: [(row.kind, row.value) for row in rows]
+            for number, rows in self.registry.suppressions_of(ids).items()
+        }
+        named = removed_by_requests(removed, held)
         self._expect_none_left({doc_id for some in named.values() for doc_id in some})
-        uncertified = [n for n in ids if named[n] or self._certified(n) is None]
+        certified = self._certified()
+        uncertified = [n for n in ids if named[n] or certified[n] is None]
         requests = self.registry.takedowns_of(uncertified)
         likes = {copy.doc_id for copy in found.copies_of(found.removed, watched)} if found else ()
         urls = addresses(self.store, self.registry, after, likes)
@@ -416,7 +422,9 @@ class Takedowns:
         left it, what is derived from them may be too: then everything is read."""
         before = [change.before for change in changes]
         place = (self.store, self.registry)
-        was_open = any(self.registry.certificates(number) for number in self.claimed)
+        was_open = not self.claimed.keys().isdisjoint(
+            row.request_id for row in self.registry.certificates()
+        )
         if deletion.outcome != "deleted" or was_open:
             kept, root = deletion.kept, self.home.root
             return search_fully(*place, removed, watched, before, kept, root, self.tell)
@@ -520,21 +528,17 @@ class Takedowns:
     def _changes(self) -> list[Change]:
         """List the changes made for these requests that are not certified yet."""
         changes: dict[str, Change] = {}
-        for number in self.claimed:
-            covered = self._certified(number) or ()
-            for action in self.registry.takedown_actions(number):
-                if action.version_after not in covered:
-                    changes[str(action.version_after)] = Change.of_action(action)
+        covered = self._certified()
+        for action in self.registry.actions_of(list(self.claimed)):
+            version = str(action.version_after)
+            if version not in changes and version not in (covered[action.request_id] or ()):
+                changes[version] = Change.of_action(action)
         return list(changes.values())
 
-    def _certified(self, request: int) -> set[str] | None:
-        return certified_versions(self.store, self.registry, request)
-
-    def _named(self, removed: pa.Table, request: int) -> list[str]:
-        """Return which of the removed documents the orders of one request name."""
-        held = self.registry.takedown_suppressions(request)
-        orders = Suppressions.from_rows((row.kind, row.value) for row in held)
-        return removed_by_request(removed, orders)
+    def _certified(self) -> dict[int, set[str] | None]:
+        """Return the new versions that the complete certificates of each request cover."""
+        written = certificates_by_request(self.registry.certificates())
+        return {n: certified_versions(self.store, written.get(n, ())) for n in self.claimed}
 
     def _keeps_revoked(self, version: str) -> bool:
         digest = self.registry.version(version).recipe_digest

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         distinct_removed,
         forget_removed,
         load_removed,
-        removed_by_request,
+        removed_by_requests,
     )
     from corpus_assets.versions.version import (
         Version,
@@ -91,7 +91,7 @@ __all__ = [
     "published_manifest",
     "published_pins",
     "release_if_passed",
-    "removed_by_request",
+    "removed_by_requests",
     "reuse_calibrations",
     "shard_groups",
     "warning_before_tokens",

@@ -35,7 +35,7 @@ from corpus_assets.core.files import File
 from corpus_assets.core.identity import canonical_json
 from corpus_assets.core.lock import calibration_path
 from corpus_assets.core.stage import Stage
-from corpus_assets.core.store import Output, check_files, read_output, sealed_json, sha256_hex
+from corpus_assets.core.store import Output, read_output, sealed_json, sha256_hex
 from corpus_assets.graph import Pipeline, check_version, publishing
 from corpus_assets.ingest import SUPPRESSED
 from corpus_assets.lineage import key_rows
@@ -113,8 +113,6 @@ def _publish(
     if pipeline.suppressions.state is not None:  # before any file is written, and again at the end
         registry.expect_orders(pipeline.suppressions.state)
     lineage, keys = lineage_rows(pipeline, version.manifest), key_rows(pipeline)
-    if replaces:  # most files are shared with the version before it, and no task has read them
-        check_files(store, _named_files(version.manifest, lineage, keys))
     changes = []
     for old in replaces:
         manifest = published_manifest(store, registry.version(old))
@@ -237,20 +235,6 @@ def _version_row(pipeline: Pipeline, version: Version, path: str, contents: byte
         samples=sum(group.samples for group in groups),
         contents_sha256=sha256_hex(contents),
     )
-
-
-def _named_files(
-    manifest: Manifest, lineage: Sequence[LineageRow], keys: Sequence[KeyRow]
-) -> list[tuple[str, str]]:
-    """List every (path, SHA-256) that a version names: shards, lineage and keys."""
-    shards = [
-        (file.path, file.sha256)
-        for group in manifest.groups
-        for shard in group.shards
-        for file in (shard.bin, shard.idx, shard.spans, shard.header)
-    ]
-    tables = [(row.path, row.sha256) for row in lineage]
-    return [*shards, *tables, *((row.path, row.sha256) for row in keys)]
 
 
 def _shard_row(group: Group, shard: ShardRef) -> ShardRow:

@@ -9,6 +9,7 @@ them. The note is deleted once the certificates are written.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 from catalog.db import ActionRow, LineageRow
 from corpus_assets.core.schemas import DOCUMENTS
 from corpus_assets.core.store import Store, local_checked
+from corpus_assets.core.urls import host_of_key, one_spelling
 from corpus_assets.ingest import DOCUMENT_KEYS, Suppressions, covered_records
 from corpus_assets.lineage import gram_digests
 from corpus_assets.versions.cluster_changes import ClusterChange, cluster_changes
@@ -27,6 +29,7 @@ REMOVED = pa.schema([DOCUMENTS.field(name) for name in KEYS]).append(
     pa.field(DIGESTS, pa.list_(pa.string()))
 )
 NOTE = b"takedown"
+HOST = "host"
 
 
 @dataclass(frozen=True)
@@ -175,8 +178,44 @@ def distinct_removed(tables: Sequence[pa.Table]) -> pa.Table:
     return together.take(pa.array([first[doc_id] for doc_id in sorted(first)], pa.int64()))
 
 
-def removed_by_request(removed: pa.Table, orders: Suppressions) -> list[str]:
-    """Return the ids, in hex, of the removed documents that one request's orders cover."""
+def removed_by_requests(
+    removed: pa.Table, held: Mapping[int, Iterable[tuple[str, str]]]
+) -> dict[int, list[str]]:
+    """Return the ids, in hex, of the removed documents that the orders of each request cover.
+
+    Documents are looked up by what orders name: a batch costs its requests and its documents, and
+    not their product. Prefixes and near copies are compared with all of them.
+    """
+    rows_of: dict[object, list[int]] = {}
+    columns = ["doc_id", "text_id", "url_key", "host", "derived_from"]
+    for row, document in enumerate(removed.select(columns).to_pylist()):
+        for name in _names(document):
+            rows_of.setdefault(name, []).append(row)
+    found: dict[int, list[str]] = {}
+    for number, rows in held.items():
+        orders, some = Suppressions.from_rows(rows), removed
+        if not (orders.url_prefixes or len(orders.sketches)):
+            hosts = ((HOST, host) for host in orders.hosts)
+            names = (*orders.doc_ids, *orders.text_ids, *orders.url_keys, *hosts)
+            places = sorted({row for name in names for row in rows_of.get(name, ())})
+            some = removed.take(pa.array(places, pa.int64()))
+        found[number] = _covered_ids(some, orders) if some.num_rows else []
+    return found
+
+
+def _names(document: Mapping[str, Any]) -> set[object]:
+    """Return all by which an order can name a document, but for prefixes and near copies."""
+    parents = document["derived_from"] or ()
+    keys = [one_spelling(key) for key in (document["url_key"], *parents) if key]
+    names: set[object] = {document["doc_id"], document["text_id"], *keys}
+    for host in (document["host"] or "", *map(host_of_key, parents)):
+        while host:
+            names.add((HOST, host))
+            host = host.partition(".")[2]
+    return names
+
+
+def _covered_ids(removed: pa.Table, orders: Suppressions) -> list[str]:
     records = removed.select(["doc_id", "url_key", "host"]).append_column(
         "reason", pa.nulls(removed.num_rows, pa.string())
     )

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from catalog.cli.commands import main as catalog
 from catalog.errors import CatalogError
+from catalog.formats.store import FileStore as CatalogStore
+from catalog.verify.version import verify
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.store import LocalStore, load_result, sealed_json
 from corpus_assets.takedown.run import run_pending
@@ -45,9 +47,6 @@ TRUSTED: dict[str, Callable[[Place], Iterable[str]]] = {
     "records that are compared": lambda p: outputs(p, "documents", "records.parquet")[-1:],
     "signals that are shared": lambda p: outputs(p, "signals", "signals.parquet")[-1:],
     "signatures": lambda p: outputs(p, "signatures", "ties.bin")[:1],
-    "a shard that is shared": lambda p: outputs(p, "shards", ".bin")[-1:],
-    "a shard's index": lambda p: outputs(p, "shards", ".idx")[-1:],
-    "a key file that is shared": lambda p: outputs(p, "lineage_keys", ".keys")[-1:],
     "a result": lambda p: [outputs(p, "shards", ".bin")[-1].rpartition("/")[0] + "/result.json"],
 }  # fmt: skip
 
@@ -63,6 +62,17 @@ def test_a_takedown_refuses_what_is_not_as_it_was_published(place: Place, what: 
     assert [row.status for row in registry_of(place).versions()] == ["live"]
     assert not (place.store / "versions" / AFTER).exists()
     assert (place.store / path).exists()
+
+
+def test_a_takedown_reads_no_file_that_both_versions_have_and_verify_does(place: Place) -> None:
+    order(place)
+    shared = [outputs(place, "shards", ".bin")[-1], outputs(place, "lineage_keys", ".keys")[-1]]
+    for path in shared:
+        flip(place.store / path)
+    take_out(place)
+    store = CatalogStore(home_of(place).store_url)
+    found = verify(registry_of(place), store, AFTER).problems
+    assert set(shared) <= {problem.subject for problem in found}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 from catalog.db.rows import LineageRow
 from corpus_assets.core.schemas import DOC_ID
 from corpus_assets.core.store import LocalStore, sha256_hex
+from corpus_assets.core.urls import host_of_key
+from corpus_assets.ingest.suppressions import Suppressions
 from corpus_assets.lineage.text_digests import (
     GRAM_WORDS,
     KEPT_ONE_IN,
@@ -18,6 +20,7 @@ from corpus_assets.lineage.text_digests import (
 )
 from corpus_assets.text.characters import to_nfkc
 from corpus_assets.versions.cluster_changes import ClusterChange, cluster_changes
+from corpus_assets.versions.removed import REMOVED, removed_by_requests
 
 
 def _id(name: str) -> bytes:
@@ -74,6 +77,52 @@ def test_nothing_is_left_or_nothing_changes(tmp_path: Path) -> None:
     (same,) = _changes(tmp_path, {"a": "a", "b": "a", "c": "a"}, {"a": "a", "b": "a"}, {"c"})
     assert (same.kept_after, same.promoted) == (_hex("a"), ())
     assert _changes(tmp_path, {"a": "a", "b": "a"}, {"a": "a", "b": "a"}, {"z"}) == []
+
+
+# Which of the removed documents each request of a batch named.
+
+
+def test_a_batch_gives_each_request_what_its_orders_cover() -> None:
+    chance = random.Random(7)
+    hosts = ["a.example", "www.a.example", "b.a.example", "c.example", "1.2.3.4"]
+    keys = [
+        f"{','.join(reversed(host.split('.')))})/{path}"
+        for host in hosts
+        for path in ("", "x", "x%7ey", "x/1?b=1&a=2")
+    ]
+    rows = [
+        {
+            "doc_id": _id(f"d{n}"),
+            "text_id": _id(f"t{n % 20}"),
+            "url_key": (key := chance.choice(keys)),
+            "host": chance.choice([host_of_key(key), None]),
+            "derived_from": chance.choice([None, [], chance.sample(keys, 2)]),
+            "sketch": None,
+            "gram_digests": [],
+        }
+        for n in range(60)
+    ]
+    removed = pa.Table.from_pylist(rows, schema=REMOVED)
+    named = {
+        "url_key": keys,
+        "host": ["a.example", "b.a.example", "example", "4"],
+        "url_prefix": ["example,a)/x", "example,c"],
+        "doc_id": [_id(f"d{n}").hex() for n in range(70)],
+        "text_id": [_id(f"t{n}").hex() for n in range(25)],
+    }
+    orders = [(kind, value) for kind, values in named.items() for value in values]
+    held = {n: chance.sample(orders, chance.choice([0, 1, 1, 2, 6])) for n in range(200)}
+    expected = {}
+    for number, some in held.items():
+        asked = Suppressions.from_rows(some)
+        expected[number] = [
+            row["doc_id"].hex()
+            for row in rows
+            if asked.match_record(row["url_key"], row["host"] or "", row["doc_id"])
+            or asked.match_text(row["text_id"], row["derived_from"] or ())
+        ]
+    assert removed_by_requests(removed, held) == expected
+    assert sum(map(len, expected.values())) > 200
 
 
 # Digests of 13-grams: they find what the text would find, and keep too little to rebuild it.

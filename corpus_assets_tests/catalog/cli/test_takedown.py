@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from catalog.cli.commands import main
-from catalog.db.rows import ActionRow
+from catalog.db.rows import ActionRow, CertificateRow
 from catalog.takedown.near_copies import SKETCH_GROUP
 from catalog.takedown.requests import RUNNER_GROUP
 from corpus_assets_tests.catalog.corpus import Corpus
@@ -152,7 +152,7 @@ def test_what_was_done_is_shown_and_cannot_be_withdrawn(own_corpus: Corpus) -> N
     assert "the disk is full" in failed
     registry.claim_takedowns([1], "run-2", 60)
     registry.finish_takedowns([1], "run-2", [ActionRow(1, "v1", "v1.td1")])
-    registry.put_certificate(1, "certificates/1.json", "a" * 64, None)
+    registry.put_certificates([CertificateRow(1, "certificates/1.json", "a" * 64)])
     shown = run(own_corpus, "takedown", "show", "1").stdout
     assert "v1.td1" in shown
     assert "certificates/1.json" in shown

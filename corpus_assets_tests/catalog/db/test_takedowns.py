@@ -8,7 +8,7 @@ import pytest
 
 from catalog.db import takedowns
 from catalog.db.registry import Registry
-from catalog.db.rows import ActionRow, NewTakedown, SuppressionRow
+from catalog.db.rows import ActionRow, CertificateRow, NewTakedown, SuppressionRow
 from catalog.errors import (
     CatalogConflict,
     CatalogError,
@@ -247,20 +247,29 @@ def test_a_version_is_superseded_by_another_that_is_published(registry: Registry
 
 
 def test_certificates_form_one_chain(registry: Registry) -> None:
-    first, second = file(registry, page(1), page(2))
-    assert registry.put_certificate(first, "certificates/1.json", "a" * 64, None)
-    assert not registry.put_certificate(first, "certificates/1.json", "a" * 64, None)
+    first, second, third = file(registry, page(1), page(2), page(3))
+    one = CertificateRow(first, "certificates/1.json", "a" * 64)
+    assert registry.put_certificates([one]) == 1
+    assert registry.put_certificates([one]) == 0
     for previous in (None, "c" * 64):
         with pytest.raises(CatalogConflict, match=f"the chain ends with {'a' * 64}"):
-            registry.put_certificate(second, "certificates/2.json", "b" * 64, previous)
-    assert registry.put_certificate(second, "certificates/2.json", "b" * 64, "a" * 64)
+            registry.put_certificates([CertificateRow(second, "2.json", "b" * 64, previous)])
+    two = CertificateRow(second, "certificates/2.json", "b" * 64, "a" * 64)
+    three = CertificateRow(third, "certificates/3.json", "e" * 64, "b" * 64)
+    with pytest.raises(CatalogConflict, match=f"the chain ends with {'b' * 64}"):
+        registry.put_certificates([two, CertificateRow(third, "3.json", "e" * 64, "a" * 64)])
+    assert len(registry.certificates()) == 1
+    assert registry.put_certificates([one, two, three]) == 2
     with pytest.raises(CatalogConflict, match="belongs to one request"):
-        registry.put_certificate(second, "certificates/1.json", "a" * 64, "b" * 64)
+        registry.put_certificates(
+            [CertificateRow(second, "certificates/1.json", "a" * 64, "b" * 64)]
+        )
     with pytest.raises(PathRefused):
-        registry.put_certificate(second, "../x.json", "d" * 64, "b" * 64)
+        registry.put_certificates([CertificateRow(second, "../x.json", "d" * 64, "b" * 64)])
     assert [(c.request_id, c.previous_sha256) for c in registry.certificates()] == [
         (first, None),
         (second, "a" * 64),
+        (third, "b" * 64),
     ]
     assert [c.path for c in registry.certificates(second)] == ["certificates/2.json"]
 

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from catalog.db.order_book import fold, kept
 from catalog.db.registry import Registry
-from catalog.db.rows import ActionRow, NewTakedown
+from catalog.db.rows import ActionRow, CertificateRow, NewTakedown
 from catalog.errors import OrderBookError, StoreFileError, VersionExists
 from catalog.formats.order_book import Entry, entry_bytes, entry_path, parse_entry, parse_file
 from catalog.formats.store import FileStore
@@ -60,8 +60,9 @@ def a_history(registry: Registry, store: FileStore) -> None:
         registry.claim_takedowns([1, 2], "run", 60)
         done = [ActionRow(number, "v1", "v1.td1", {"shards": {}}) for number in (1, 2)]
         registry.publish_version(version("v1.td1"), [], [], revokes=["v1"], actions=done)
-        registry.put_certificate(1, "certificates/1.json", "a" * 64, None)
-        registry.put_certificate(2, "certificates/2.json", "b" * 64, "a" * 64)
+        first, second = "a" * 64, "b" * 64
+        registry.put_certificates([CertificateRow(1, "certificates/1.json", first)])
+        registry.put_certificates([CertificateRow(2, "certificates/2.json", second, first)])
         registry.finish_takedowns([1, 2], "run")
 
 
