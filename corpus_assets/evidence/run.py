@@ -150,6 +150,11 @@ class Pack:
         samples = self.samples(arm, seed)
         return Data(samples, order.astype(np.int64), body["eod_id"], body["pad_id"])
 
+    def runs(self) -> Iterator[Wanted]:
+        """Yield the runs of the plan that the pack has documents for: of a sweep, one round's."""
+        held = self.body["arms"]
+        return (r for r in wanted_runs(self.plan) if str(r.seed) in held.get(r.arm, {}))
+
     def heldout(self) -> pa.Table:
         """Return domain, host, bytes, context and tokens of every held-out document."""
         return pq.read_table(pa.BufferReader(self.file("heldout.parquet")))
@@ -205,7 +210,7 @@ def run_pack(
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     target = (out or folder) / RUNS
     done = {run.name for place in {target, folder / RUNS} for run in read_runs(place)}
-    wanted = list(wanted_runs(plan))
+    wanted = list(pack.runs())
     size, sequence = proxy["size"], proxy["sequence"]
     missing = [
         (number, run)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from corpus_assets.inspect.document_signals import DocumentSignals, signals_of
     from corpus_assets.inspect.mix import MixAnswer, MixComparison, compare_mixes, mix_answer
     from corpus_assets.inspect.mix_plot import write_plot
+    from corpus_assets.inspect.plan import text_to_read
     from corpus_assets.inspect.review import judgements_section
     from corpus_assets.inspect.sample_page_html import write_sample_page
     from corpus_assets.inspect.snapshots import (
@@ -92,6 +93,7 @@ __all__ = [
     "signals_of",
     "skip_failed",
     "sweep_sizes",
+    "text_to_read",
     "unskip_files",
     "version_cost",
     "what_if",
