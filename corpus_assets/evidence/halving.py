@@ -189,7 +189,7 @@ class _Key:
                 return KEPT, self.present, ["every other value is worse"]
             same = f"the present value is not told apart from {', '.join(others)}"
             return KEPT, self.present, ["no value is shown to be better", same]
-        reasons = []
+        reasons: list[str] = []
         above = self._above(self.present)
         better = [arm for arm in self.left if arm in above]
         for arm in sorted(better, key=lambda one: self.last[one][-1].percent):

@@ -109,15 +109,22 @@ def plan_comparison(store: Store, registry: Registry, path: Path) -> Plan:
 
 
 def plan_version(
-    store: Store, registry: Registry, asked: EvidenceSettings, folder: Path, version: str
+    store: Store,
+    registry: Registry,
+    asked: EvidenceSettings,
+    folder: Path,
+    version: str,
+    baseline: str | None = None,
 ) -> Plan:
-    """Pin what a recipe in `folder` asks of a version: its comparison with the baseline."""
+    """Pin what a recipe in `folder` asks of a version: its comparison with the baseline; `baseline`
+    is the version that the recipe's word for it stands for."""
     if asked.heldout is None:
         raise EvidenceError(
             "the recipe has no held-out set: set `evidence.heldout`, or plan the comparison "
             "with `corpus evidence plan FILE`"
         )
-    body = asked.model_dump(exclude={"gate"}) | {"arms": (version,), "rule": asked.gate}
+    named = {"baseline": baseline or asked.baseline, "arms": (version,), "rule": asked.gate}
+    body = asked.model_dump(exclude={"gate"}) | named
     return _pinned(store, registry, ComparisonSettings.model_validate(body), folder, "the recipe")
 
 
