@@ -148,6 +148,21 @@ class FinishedRuns:
     "--keep-weights", is_flag=True, help="Keep model weights; they may have memorised text."
 )
 @click.option("--token-nats", is_flag=True, help="Keep the loss (nats) of every held-out token.")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Train here, or on a Ray cluster.",
+)
+@click.option("--ray-address", metavar="ADDRESS", help="The Ray cluster, HOST:PORT.")
+@click.option(
+    "--gpus",
+    type=click.FloatRange(0, 1),
+    default=0.25,
+    show_default=True,
+    help="On Ray: share of a GPU that each run takes.",
+)
 @answers
 def run_command(
     folder: Path,
@@ -156,13 +171,33 @@ def run_command(
     part: str,
     keep_weights: bool,
     token_nats: bool,
+    engine: str,
+    ray_address: str | None,
+    gpus: float,
 ) -> FinishedRuns:
     """Train and score the missing runs of a pack.
 
     It can be stopped at any time and resumed by running it again.
     """
-    from corpus_assets.evidence import parse_part, run_pack
+    from corpus_assets.evidence import parse_part, run_on_ray, run_pack
+    from corpus_assets.graph import EngineChoice
 
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    if engine == "ray":
+        asked = {"--keep-weights": keep_weights, "--token-nats": token_nats}
+        options = [name for name, is_given in asked.items() if is_given]
+        runs = run_on_ray(
+            folder,
+            out,
+            address=EngineChoice.resolve(engine, None, ray_address).ray_address,
+            gpus=gpus,
+            part=parse_part(part),
+            options=(*options, *(("--device", device) if device else ())),
+            say=say,
+        )
+        return FinishedRuns(str(out or folder), runs)
     runs = run_pack(
         folder,
         out,
@@ -170,7 +205,7 @@ def run_command(
         part=parse_part(part),
         keep_weights=keep_weights,
         token_nats=token_nats,
-        say=lambda line: click.echo(line, err=True),
+        say=say,
     )
     return FinishedRuns(str(out or folder), runs)
 

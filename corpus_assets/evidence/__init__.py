@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         train_missing,
     )
     from corpus_assets.evidence.mixtures import ProposedMix, comparison_text, search_mixture
+    from corpus_assets.evidence.on_ray import run_on_ray
     from corpus_assets.evidence.pack import find_pack
     from corpus_assets.evidence.page import (
         choices_section,
@@ -86,6 +87,7 @@ __all__ = [
     "plan_comparison",
     "plan_sweep",
     "plan_version",
+    "run_on_ray",
     "run_pack",
     "search_mixture",
     "store_heldout",

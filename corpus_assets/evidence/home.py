@@ -60,6 +60,7 @@ from corpus_assets.evidence.plan import (
 from corpus_assets.evidence.results import Run, read_runs, run_name
 from corpus_assets.evidence.run import RUNS, Pack, code_digest, run_pack, wanted_runs
 from corpus_assets.ingest import Suppressions
+from corpus_assets.inspect import EVIDENCE_JOULES, EVIDENCE_SECONDS
 from corpus_assets.recipe import ComparisonRule, EvidenceSettings, Runs
 from corpus_assets.shards import Encoder
 from corpus_assets.versions import WEIGHTS_FOLDER, published_manifest
@@ -303,6 +304,7 @@ def import_runs(home: Home, store: Store, registry: Registry, folder: Path) -> I
             _store_weights(home, store, registry, version, plan.digest(), weights)
     registry.add_metrics(
         [row for run in runs if run.tokens == plan.proxy.tokens for row in _metrics(plan, run)]
+        + [row for run in runs for row in _cost(plan, run)]
     )
     return Imported(plan.digest(), len(runs), stray_runs)
 
@@ -407,6 +409,18 @@ def _metrics(plan: Plan, run: Run) -> Iterator[MetricRow]:
         name = f"bits_per_byte/{domain}/{run.size}/lr{run.learning_rate:g}/seed{run.seed}"
         value = float(bits[domains == domain].mean())
         yield MetricRow(name, value, version=plan.arms[run.arm].version)
+
+
+def _cost(plan: Plan, run: Run) -> Iterator[MetricRow]:
+    """What a run took, for `corpus cost`."""
+    of = f"{plan.digest()[:16]}/{run.name}"
+    device = run.device.partition(":")[0]
+    version = plan.arms[run.arm].version
+    if run.seconds is not None:
+        yield MetricRow(f"{EVIDENCE_SECONDS}/{device}/{of}", run.seconds, version=version)
+        if run.watts is not None:
+            joules = run.seconds * run.watts
+            yield MetricRow(f"{EVIDENCE_JOULES}/{device}/{of}", joules, version=version)
 
 
 def _heldout(store: Store, registry: Registry, plan: Plan) -> pa.Table:

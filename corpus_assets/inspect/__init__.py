@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from corpus_assets.inspect.benchmark_hits import Contamination, contamination_of, judged_text
     from corpus_assets.inspect.build_plan import PlannedAsset, planned_assets
     from corpus_assets.inspect.cost import (
+        EVIDENCE_JOULES,
+        EVIDENCE_SECONDS,
         Crawls,
         Estimate,
         VersionCost,
@@ -50,6 +52,8 @@ else:
     __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
+    "EVIDENCE_JOULES",
+    "EVIDENCE_SECONDS",
     "AddedCrawl",
     "Book",
     "ComparedAudit",
