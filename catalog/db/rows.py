@@ -324,6 +324,9 @@ class CertificateRow:
 
 
 NOT_MEASURED = "not measured"
+NO_EVIDENCE = "no evidence"
+OPEN = (NOT_MEASURED, NO_EVIDENCE)
+"""Outcomes of gates that hold nothing back, and have not passed either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,10 +360,11 @@ class GateRow:
     @property
     @in_json
     def outcome(self) -> str:
-        """`closed`, `passed`, or `not measured` where it stays open without a measurement."""
+        """`closed`, `passed`, or one of `OPEN` where it stays open without a measurement."""
         if not self.passed:
             return "closed"
-        return NOT_MEASURED if self.detail.get("outcome") == NOT_MEASURED else "passed"
+        known = self.detail.get("outcome")
+        return known if known in OPEN else "passed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,6 +197,42 @@ def lines(
     return _svg(WIDTH, tall + 52, title, parts)
 
 
+def response(
+    points: Sequence[tuple[float, float, float, float, str]], x_title: str, y_title: str, title: str
+) -> Markup:
+    """Draw values with intervals over a number: (x, value, low, high, colour), joined by a line,
+    with one at 0."""
+    if not points:
+        return NOTHING
+    ordered = sorted(points)
+    xs = [point[0] for point in ordered]
+    ends = [0.0, *(end for _, _, low, high, _ in ordered for end in (low, high))]
+    (left, right), (least, most) = (min(xs), max(xs)), (min(ends), max(ends))
+    wide, tall = WIDTH - 140, 220
+
+    def x(value: float) -> float:
+        return 90 + (value - left) / ((right - left) or 1.0) * wide
+
+    def y(value: float) -> float:
+        return 14 + (most - value) / ((most - least) or 1.0) * tall
+
+    parts = [_line((60, y(0)), (110 + wide, y(0)), "grey")]
+    line = [(x(at), y(value)) for at, value, *_ in ordered]
+    parts.append(_tag("polyline", points=_path(line), class_="grey stroke"))
+    told = []
+    for at, value, low, high, colour in ordered:
+        if low != high:
+            parts.append(_line((x(at), y(low)), (x(at), y(high)), colour, 2))
+        parts.append(_tag("circle", cx=_one(x(at)), cy=_one(y(value)), r=4, class_=colour))
+        parts.append(_text(x(at), tall + 32, f"{at:g}", "middle", 11.5))
+        told.append(f"{at:g}: {value:+.2f} [{low:+.2f}, {high:+.2f}]")
+    for value in dict.fromkeys((most, 0.0, least)):
+        parts.append(_text(54, y(value) + 4, f"{value:+.2f}", "end", 11.5))
+    parts.append(_text(90 + wide / 2, tall + 50, x_title, "middle", 11.5))
+    parts.append(_text(60, tall + 68, f"up: {y_title}", size=11.5))
+    return _svg(WIDTH, tall + 74, title, parts, "; ".join(told))
+
+
 @dataclass(frozen=True)
 class Pair:
     """Two shares of one thing; `is_over` where the second is more than is allowed."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PRICES_OPTION = click.option(
     "--prices",
     metavar="FILE",
-    help="YAML file with your prices: cpu_hour, gib_month, thousand_writes, thousand_reads.",
+    help="YAML file with your prices: cpu_hour, gpu_hour, gib_month, thousand_writes, thousand_reads.",
 )
 
 

@@ -10,12 +10,17 @@ import click
 from catalog.answers import JSON_ONLY, Shown
 from catalog.cli import answers, print_line, print_table, show_table
 from catalog.figures import counted, size
-from corpus_assets.cli.options import HOME_OPTION
+from corpus_assets.cli.options import (
+    HOME_OPTION,
+    engine_options,
+    overrides_of,
+    recipe_options,
+)
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
 if TYPE_CHECKING:
-    from corpus_assets.evidence import Compared, Decided, Imported, ProposedMix
+    from corpus_assets.evidence import Compared, Decided, Imported, KeyResult, ProposedMix
 
 FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 RESULTS_OPTION = click.option(
@@ -103,15 +108,15 @@ class WrittenPack:
 def pack_command(folder: Path, digest: str, max_mib: float | None, home: str | None) -> WrittenPack:
     """Write a plan's runs to a self-contained FOLDER.
 
-    Any machine with torch can run it.
+    Any machine with torch can run it. Of a sweep, the pack has the open round.
     """
-    from corpus_assets.evidence import pack_plan, stored_plan
+    from corpus_assets.evidence import open_round, pack_plan, stored_plan
     from corpus_assets.session import open_home
 
     place = Home.resolve(home)
     store, registry = open_home(place)
     plan = stored_plan(store, digest)
-    written = pack_plan(place, store, registry, plan, folder, max_mib)
+    written = pack_plan(place, store, registry, plan, folder, max_mib, open_round(store, plan))
     return WrittenPack(str(folder), plan.digest(), written)
 
 
@@ -143,6 +148,21 @@ class FinishedRuns:
     "--keep-weights", is_flag=True, help="Keep model weights; they may have memorised text."
 )
 @click.option("--token-nats", is_flag=True, help="Keep the loss (nats) of every held-out token.")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Train here, or on a Ray cluster.",
+)
+@click.option("--ray-address", metavar="ADDRESS", help="The Ray cluster, HOST:PORT.")
+@click.option(
+    "--gpus",
+    type=click.FloatRange(0, 1),
+    default=0.25,
+    show_default=True,
+    help="On Ray: share of a GPU that each run takes.",
+)
 @answers
 def run_command(
     folder: Path,
@@ -151,13 +171,33 @@ def run_command(
     part: str,
     keep_weights: bool,
     token_nats: bool,
+    engine: str,
+    ray_address: str | None,
+    gpus: float,
 ) -> FinishedRuns:
     """Train and score the missing runs of a pack.
 
     It can be stopped at any time and resumed by running it again.
     """
-    from corpus_assets.evidence import parse_part, run_pack
+    from corpus_assets.evidence import parse_part, run_on_ray, run_pack
+    from corpus_assets.graph import EngineChoice
 
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    if engine == "ray":
+        asked = {"--keep-weights": keep_weights, "--token-nats": token_nats}
+        options = [name for name, is_given in asked.items() if is_given]
+        runs = run_on_ray(
+            folder,
+            out,
+            address=EngineChoice.resolve(engine, None, ray_address).ray_address,
+            gpus=gpus,
+            part=parse_part(part),
+            options=(*options, *(("--device", device) if device else ())),
+            say=say,
+        )
+        return FinishedRuns(str(out or folder), runs)
     runs = run_pack(
         folder,
         out,
@@ -165,7 +205,7 @@ def run_command(
         part=parse_part(part),
         keep_weights=keep_weights,
         token_nats=token_nats,
-        say=lambda line: click.echo(line, err=True),
+        say=say,
     )
     return FinishedRuns(str(out or folder), runs)
 
@@ -332,3 +372,146 @@ def mix(
         compare.write_text(text, encoding="utf-8")
     written = None if compare is None else str(compare)
     return ProposedMix(**vars(proposal), version=row.name, arm=arm, comparison=written)
+
+
+@dataclass(frozen=True)
+class SweepAnswer:
+    """Where a sweep is, and what is known of each key."""
+
+    plan: str
+    recipe: str
+    rounds: int
+    looks: int
+    runs_left: int  # of the open round; 0 at the end
+    keys: "list[KeyResult]"
+    next: list[str]
+
+
+def show_sweep(answer: SweepAnswer) -> None:
+    """Print a table for each key, what was chosen, and what comes next."""
+    for key in answer.keys:
+        print_line(f"{key.key}: {key.verdict}")
+        print_table(
+            ("value", "version", "percent", "interval", "seeds", "state"),
+            [
+                (
+                    str(one.value),
+                    one.version,
+                    "" if one.percent is None else f"{one.percent:+.2f}",
+                    "" if one.low is None else f"[{one.low:+.2f}, {one.high:+.2f}]",
+                    one.seeds or "",
+                    one.state,
+                )
+                for one in key.values
+            ],
+        )
+        for reason in key.reasons:
+            print_line(f"  {reason}")
+        if key.change is not None:
+            print_line(f"  change of the recipe: {key.change}")
+        print_line()
+    done = f"{answer.looks} of {answer.rounds} rounds"
+    if not answer.runs_left:
+        print_line(f"plan {answer.plan[:16]}: finished after {done}")
+        return
+    print_line(f"plan {answer.plan[:16]}: {done}; {counted(answer.runs_left, 'run')} to do:")
+    for line in answer.next:
+        print_line(f"  {line}")
+
+
+@evidence.command()
+@click.argument("recipe", required=False)
+@click.argument("values", nargs=-1, metavar="[KEY=VALUE,VALUE]...")
+@click.option("--plan", "digest", metavar="DIGEST", help="Continue this sweep.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(3),
+    default=8,
+    show_default=True,
+    help="Seeds of a value that nothing was decided against.",
+)
+@click.option("--recompute", is_flag=True, help="Allow values under which text is read again.")
+@click.option("--train", is_flag=True, help="Train all rounds on this machine (needs torch).")
+@click.option(
+    "--page", type=click.Path(path_type=Path, dir_okay=False), help="Also write an HTML page."
+)
+@engine_options
+@HOME_OPTION
+@recipe_options
+@answers(view=show_sweep)
+def sweep(
+    recipe: str | None,
+    values: tuple[str, ...],
+    digest: str | None,
+    seeds: int,
+    recompute: bool,
+    train: bool,
+    page: Path | None,
+    workers: int | None,
+    engine: str | None,
+    ray_address: str | None,
+    home: str | None,
+    settings: tuple[str, ...],
+) -> SweepAnswer:
+    """Choose values of recipe keys by comparison.
+
+    Builds a candidate of RECIPE for each value, and compares them with the recipe as it is, key by
+    key; `recipe=FILE,FILE` compares recipes. Rounds double the seeds, and values that are shown to
+    be worse drop out. Nothing is changed: the result is a change of the recipe to copy.
+    """
+    from corpus_assets.core.display import display
+    from corpus_assets.evidence import (
+        expect_sweep,
+        keep_choices,
+        key_results,
+        next_steps,
+        open_round,
+        parse_values,
+        plan_sweep,
+        stored_plan,
+        sweep_page,
+        sweep_results,
+        sweep_standing,
+        train_rounds,
+    )
+    from corpus_assets.graph import EngineChoice
+    from corpus_assets.session import open_home
+
+    if (recipe is None or not values) == (digest is None):
+        raise CorpusError("give a recipe and KEY=VALUE,VALUE, or --plan DIGEST of an earlier sweep")
+    place = Home.resolve(home)
+    if digest is None:
+        with display() as progress:
+            plan = plan_sweep(
+                place,
+                recipe or "",
+                parse_values(values),
+                overrides_of(settings),
+                seeds,
+                recompute=recompute,
+                engine=EngineChoice.resolve(engine, workers, ray_address),
+                progress=progress,
+            )
+        store, registry = open_home(place)
+    else:
+        store, registry = open_home(place)
+        plan = stored_plan(store, digest)
+    if train:
+        train_rounds(place, store, registry, plan, lambda line: click.echo(line, err=True))
+    found, asked = sweep_standing(store, plan), expect_sweep(plan)
+    left = open_round(store, plan) if found.wanted else None
+    if left is None:
+        keep_choices(store, plan, found)
+    if page is not None:
+        results = sweep_results(store, plan)
+        runs = results.runs if results is not None else ()
+        page.write_text(sweep_page(plan, found, runs), encoding="utf-8")
+    return SweepAnswer(
+        plan.digest(),
+        asked.recipe,
+        len(asked.rounds),
+        found.looks,
+        len(plan.learning_rates) * sum(map(len, (left or {}).values())),
+        key_results(plan, found),
+        list(next_steps(plan)) if left else [],
+    )

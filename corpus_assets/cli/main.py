@@ -271,9 +271,10 @@ def report(
     It starts with the build time and cost, gate results and review results.
     """
     from catalog.pages import put_first
-    from corpus_assets.evidence import gates_section
+    from corpus_assets.evidence import choices_section, gates_section
     from corpus_assets.inspect import cost_section, judgements_section, load_prices
     from corpus_assets.session import open_home
+    from corpus_assets.versions import load_published_recipe
 
     place = Home.resolve(home)
     store, registry = open_home(place)
@@ -284,6 +285,7 @@ def report(
     added = [
         cost_section(place, row, load_prices(prices)),
         gates_section(store, registry.gates(version)),
+        choices_section(store, load_published_recipe(store, row.recipe_digest)[0]),
         judgements_section(registry.judgements(version)),
     ]
     target = output or Path(f"{version}-report.html")

@@ -15,6 +15,7 @@ from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.version_assets import corpus_version_asset, intervals_image
 from corpus_assets.evidence import (
     Results,
+    baseline_of,
     decide_gate,
     loss_curves,
     missing_runs,
@@ -69,12 +70,14 @@ def proxy_runs_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) 
     asked = book.recipe.evidence
     if asked is None or asked.heldout is None:
         return dg.MaterializeResult(metadata={"not_asked": NOT_ASKED})
-    if name == asked.baseline:
-        return dg.MaterializeResult(metadata={"baseline": "other versions are compared with it"})
     home = Home.resolve(corpus.home or None)
     store, registry = open_home(home)
+    version = registry.version(name).name
+    baseline = baseline_of(registry, book.recipe, version)
+    if baseline in (None, version):
+        return dg.MaterializeResult(metadata={"baseline": "other versions are compared with it"})
     folder = book.locations.recipe_folder
-    plan = plan_version(store, registry, asked, folder, registry.version(name).name)
+    plan = plan_version(store, registry, asked, folder, version, baseline)
     missing = missing_runs(store, plan)
     if missing:
         if find_spec("torch") is None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         Compared,
         Decided,
         Results,
+        baseline_of,
         compare_results,
         decide_gate,
         find_results,
@@ -28,9 +29,29 @@ if TYPE_CHECKING:
         train_missing,
     )
     from corpus_assets.evidence.mixtures import ProposedMix, comparison_text, search_mixture
+    from corpus_assets.evidence.on_ray import run_on_ray
     from corpus_assets.evidence.pack import find_pack
-    from corpus_assets.evidence.page import evidence_page, gates_section, loss_curves
+    from corpus_assets.evidence.page import (
+        choices_section,
+        evidence_page,
+        gates_section,
+        loss_curves,
+        sweep_page,
+    )
     from corpus_assets.evidence.run import parse_part, run_pack, wanted_runs
+    from corpus_assets.evidence.sweep import (
+        KeyResult,
+        expect_sweep,
+        keep_choices,
+        key_results,
+        next_steps,
+        open_round,
+        parse_values,
+        plan_sweep,
+        sweep_results,
+        sweep_standing,
+        train_rounds,
+    )
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 
@@ -38,29 +59,44 @@ __all__ = [
     "Compared",
     "Decided",
     "Imported",
+    "KeyResult",
     "ProposedMix",
     "Results",
+    "baseline_of",
+    "choices_section",
     "compare_results",
     "comparison_text",
     "decide_gate",
     "evidence_page",
+    "expect_sweep",
     "find_pack",
     "find_results",
     "forget_heldout",
     "gates_section",
     "import_runs",
+    "keep_choices",
+    "key_results",
     "loss_curves",
     "memories",
     "missing_runs",
+    "next_steps",
+    "open_round",
     "pack_plan",
     "parse_part",
+    "parse_values",
     "plan_comparison",
+    "plan_sweep",
     "plan_version",
+    "run_on_ray",
     "run_pack",
     "search_mixture",
     "store_heldout",
     "stored_plan",
     "stored_results",
+    "sweep_page",
+    "sweep_results",
+    "sweep_standing",
     "train_missing",
+    "train_rounds",
     "wanted_runs",
 ]

@@ -33,7 +33,13 @@ from corpus_assets.evidence.compare import (
     fit_curve,
 )
 from corpus_assets.evidence.results import Run, parse_run, read_runs
-from corpus_assets.versions import MODELS_GATE, load_published_recipe
+from corpus_assets.recipe import Recipe
+from corpus_assets.versions import (
+    MODELS_GATE,
+    PREVIOUS,
+    load_published_recipe,
+    previous_version,
+)
 
 PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
 
@@ -181,7 +187,7 @@ def _results(data: bytes, runs: Sequence[Run], name: str) -> Results:
     there = {(run.arm, run.learning_rate, run.seed) for run in own if run.tokens == tokens}
     for arm, rate, seed in sorted(there - planned):
         strays.append(f"{arm} at {rate:g} with seed {seed} was not planned")
-    if planned - there:
+    if planned - there and plan.get("sweep") is None:  # whose rounds say which are run
         strays.append(f"{len(planned - there)} of {len(planned)} planned runs have no result")
     return Results(plan, digest, own, tuple(strays))
 
@@ -326,6 +332,14 @@ class Decided(Verdict):
         return f"models: {self.outcome}: {self.message}\n{self.release}"
 
 
+def baseline_of(registry: Registry, recipe: Recipe, version: str) -> str | None:
+    """Return the version that a recipe has a version compared with; None where there is none."""
+    asked = recipe.evidence
+    if asked is None or asked.baseline != PREVIOUS:
+        return asked.baseline if asked is not None else None
+    return previous_version(registry, recipe.name, version)
+
+
 def decide_gate(registry: Registry, store: Store, version: str, results: Results) -> GateRow:
     """Write the gate `models` of a version, and its metrics, from the results of a plan."""
     row = registry.version(version)
@@ -341,8 +355,9 @@ def decide_gate(registry: Registry, store: Store, version: str, results: Results
     asked = recipe.evidence
     baseline = results.plan["arms"][results.plan["baseline"]]["version"]
     problems = list(results.strays)
-    if asked is not None and asked.baseline != baseline:
-        problems.append(f"the plan's baseline is {baseline}, the recipe's {asked.baseline}")
+    wanted = baseline_of(registry, recipe, row.name)
+    if asked is not None and wanted != baseline:
+        problems.append(f"the plan's baseline is {baseline}, the recipe's {wanted}")
     if asked is not None and asked.gate.identity() != _plain(results.rule):
         problems.append("the plan has another rule than the recipe")
     if problems and outcome == PASSED:

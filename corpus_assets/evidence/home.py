@@ -11,7 +11,7 @@ with a takedown of one of their documents; results of a version that was revoked
 refused. A held-out set that a takedown covers goes with the takedown (`forget_heldout`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -53,12 +53,14 @@ from corpus_assets.evidence.plan import (
     FORMAT,
     ArmRef,
     Plan,
+    Sweep,
     parse_plan,
     strays,
 )
 from corpus_assets.evidence.results import Run, read_runs, run_name
 from corpus_assets.evidence.run import RUNS, Pack, code_digest, run_pack, wanted_runs
 from corpus_assets.ingest import Suppressions
+from corpus_assets.inspect import EVIDENCE_JOULES, EVIDENCE_SECONDS
 from corpus_assets.recipe import ComparisonRule, EvidenceSettings, Runs
 from corpus_assets.shards import Encoder
 from corpus_assets.versions import WEIGHTS_FOLDER, published_manifest
@@ -108,15 +110,22 @@ def plan_comparison(store: Store, registry: Registry, path: Path) -> Plan:
 
 
 def plan_version(
-    store: Store, registry: Registry, asked: EvidenceSettings, folder: Path, version: str
+    store: Store,
+    registry: Registry,
+    asked: EvidenceSettings,
+    folder: Path,
+    version: str,
+    baseline: str | None = None,
 ) -> Plan:
-    """Pin what a recipe in `folder` asks of a version: its comparison with the baseline."""
+    """Pin what a recipe in `folder` asks of a version: its comparison with the baseline; `baseline`
+    is the version that the recipe's word for it stands for."""
     if asked.heldout is None:
         raise EvidenceError(
             "the recipe has no held-out set: set `evidence.heldout`, or plan the comparison "
             "with `corpus evidence plan FILE`"
         )
-    body = asked.model_dump(exclude={"gate"}) | {"arms": (version,), "rule": asked.gate}
+    named = {"baseline": baseline or asked.baseline, "arms": (version,), "rule": asked.gate}
+    body = asked.model_dump(exclude={"gate"}) | named
     return _pinned(store, registry, ComparisonSettings.model_validate(body), folder, "the recipe")
 
 
@@ -131,18 +140,39 @@ def store_heldout(store: Store, registry: Registry, path: Path) -> tuple[str, pa
 def _pinned(
     store: Store, registry: Registry, asked: ComparisonSettings, folder: Path, name: str
 ) -> Plan:
-    own, _ = store_heldout(store, registry, folder / asked.heldout)
-    names = dict.fromkeys((asked.baseline, *asked.arms))
-    arms = {name: _arm_ref(store, registry.version(name)) for name in names}
-    whole = names if asked.proxy.protocol == "unique" else (asked.baseline,)
-    for name in whole:  # the others of a pool have what their part of it left
-        _refuse_small(name, arms[name], asked)
-    body = asked.model_dump(exclude={"arms", "heldout"}) | {
+    arms = {one: one for one in (asked.baseline, *asked.arms)}
+    runs = Runs.model_validate(asked.model_dump(include=set(Runs.model_fields)))
+    heldout = folder / asked.heldout
+    return pin(store, registry, runs, asked.baseline, arms, heldout, asked.rule, name)
+
+
+def pin(
+    store: Store,
+    registry: Registry,
+    runs: Runs,
+    baseline: str,
+    arms: Mapping[str, str],
+    heldout: Path,
+    rule: ComparisonRule,
+    name: str,
+    sweep: Sweep | None = None,
+) -> Plan:
+    """Pin versions by arm, held-out set, tokenizer and code by their digests, and store the plan;
+    `name` is for messages."""
+    own, _ = store_heldout(store, registry, heldout)
+    refs = {arm: _arm_ref(store, registry.version(version)) for arm, version in arms.items()}
+    whole = arms if runs.proxy.protocol == "unique" else (baseline,)
+    for arm in whole:  # the others of a pool have what their part of it left
+        _refuse_small(arms[arm], refs[arm], runs)
+    body = runs.model_dump() | {
         "format": FORMAT,
-        "arms": {name: arm.identity() for name, arm in arms.items()},
+        "baseline": baseline,
+        "arms": {arm: ref.identity() for arm, ref in refs.items()},
         "heldout": own,
-        "tokenizer": version_encoder(store, registry, asked.baseline).sha256,
+        "tokenizer": version_encoder(store, registry, arms[baseline]).sha256,
+        "rule": rule.identity(),
         "code": code_digest(),
+        "sweep": None if sweep is None else sweep.identity(),
     }
     plan = parse_plan(body, name)
     store.write(f"{PLANS}/{plan.digest()}.json", plan.dump())
@@ -156,8 +186,10 @@ def pack_plan(
     plan: Plan,
     folder: Path,
     max_mib: float | None = None,
+    wanted: Mapping[str, Sequence[int]] | None = None,
 ) -> int:
-    """Write the pack of a plan, registered as a copy of its versions, and return its bytes.
+    """Write the pack of a plan, registered as a copy of its versions, and return its bytes; with
+    `wanted`, of some seeds of some arms alone.
 
     The held-out set must be free of takedowns in force, and no arm may hold a document of it. A
     pack holds the code that is here: that of the plan, or the plan is refused.
@@ -169,19 +201,24 @@ def pack_plan(
         )
     heldout = _heldout(store, registry, plan)
     encoder = version_encoder(store, registry, plan.arms[plan.baseline].version)
-    arms = read_arms(store, registry, plan, encoder)
+    arms = read_arms(store, registry, plan, encoder, wanted)
     for name, by_seed in arms.items():
         refuse_contaminated(heldout, arm_texts(by_seed.values(), encoder), name)
     encoded = encode_heldout(heldout, encoder)
-    versions = {arm.version: None for arm in plan.arms.values()}
+    versions = {plan.arms[arm].version: None for arm in arms}
     with writing(registry, home.root, folder, "pack", versions):
         return write_pack(folder, plan, arms, encoded, encoder.info, max_mib)
 
 
 def read_arms(
-    store: Store, registry: Registry, plan: Plan, encoder: Encoder
+    store: Store,
+    registry: Registry,
+    plan: Plan,
+    encoder: Encoder,
+    wanted: Mapping[str, Sequence[int]] | None = None,
 ) -> dict[str, dict[int, Arm]]:
-    """Return what each arm of a plan trains on by seed, read from its version's shards.
+    """Return what each arm of a plan trains on by seed, read from its version's shards; with
+    `wanted`, of some seeds of some arms alone.
 
     `unique`: the documents from the seed's place on that have `unique_tokens`. `pool`: of the
     baseline so, of the others those that the same part of the pool left; they repeat as they must.
@@ -191,25 +228,31 @@ def read_arms(
     samples = proxy.unique_tokens // proxy.sequence
     reach: dict[int, int] = {}
     found: dict[str, dict[int, Arm]] = {}
-    for name in sorted(plan.arms, key=lambda one: (one != plan.baseline, one)):
+    asked = dict.fromkeys(plan.arms, plan.seeds) if wanted is None else wanted
+    pooled = {plan.baseline} if proxy.protocol == "pool" else set()  # it says what their part is
+    every = {seed for seeds in asked.values() for seed in seeds}
+    for name in sorted({*asked, *pooled}, key=lambda one: (one != plan.baseline, one)):
         manifest = _manifest(store, registry, plan, name)
         loader = Loader(manifest, store.local, global_batch=1)
         is_whole = proxy.protocol == "unique" or name == plan.baseline
-        wanted = proxy.unique_tokens if is_whole else None
+        tokens = proxy.unique_tokens if is_whole else None
         is_drawn = plan.arms[name].tokens is not None
-        starts = {seed: start_of(seed, plan.seeds) if is_drawn else 0 for seed in plan.seeds}
+        seeds = every if name in pooled else asked[name]
+        starts = {seed: start_of(seed, plan.seeds) if is_drawn else 0 for seed in seeds}
         documents = version_documents(
-            loader, wanted, encoder, _encoder(store, manifest), list(starts.values())
+            loader, tokens, encoder, _encoder(store, manifest), list(starts.values())
         )
         loader.close()
         found[name] = {}
         for seed, start in starts.items():
-            chosen = choose(documents, start, wanted, None if is_whole else reach[seed])
+            chosen = choose(documents, start, tokens, None if is_whole else reach[seed])
             if name == plan.baseline:
                 reach[seed] = reach_of(chosen, start)
+            if seed not in asked.get(name, ()):
+                continue
             own = samples if is_whole else _samples(chosen, proxy.sequence)
             found[name][seed] = make_arm(chosen, run_shares(manifest), own, proxy.sequence)
-    return found
+    return {name: arms for name, arms in found.items() if arms}
 
 
 def arm_texts(seeds: Iterable[Arm], encoder: Encoder) -> pa.Table:
@@ -261,6 +304,7 @@ def import_runs(home: Home, store: Store, registry: Registry, folder: Path) -> I
             _store_weights(home, store, registry, version, plan.digest(), weights)
     registry.add_metrics(
         [row for run in runs if run.tokens == plan.proxy.tokens for row in _metrics(plan, run)]
+        + [row for run in runs for row in _cost(plan, run)]
     )
     return Imported(plan.digest(), len(runs), stray_runs)
 
@@ -288,7 +332,12 @@ def missing_runs(store: Store, plan: Plan) -> int:
 
 
 def train_missing(
-    home: Home, store: Store, registry: Registry, plan: Plan, say: Callable[[str], None]
+    home: Home,
+    store: Store,
+    registry: Registry,
+    plan: Plan,
+    say: Callable[[str], None],
+    wanted: Mapping[str, Sequence[int]] | None = None,
 ) -> Imported:
     """Train what a plan asks for and the store has no result of, on this machine.
 
@@ -298,7 +347,7 @@ def train_missing(
     """
     with scratch(home, "proxy-runs") as place:
         folder = place / "pack"
-        pack_plan(home, store, registry, plan, folder)
+        pack_plan(home, store, registry, plan, folder, wanted=wanted)
         for path in store.list(f"{STORED_RUNS}/{plan.digest()}"):
             (folder / RUNS / Path(path).name).write_bytes(store.read(path))
         try:
@@ -360,6 +409,18 @@ def _metrics(plan: Plan, run: Run) -> Iterator[MetricRow]:
         name = f"bits_per_byte/{domain}/{run.size}/lr{run.learning_rate:g}/seed{run.seed}"
         value = float(bits[domains == domain].mean())
         yield MetricRow(name, value, version=plan.arms[run.arm].version)
+
+
+def _cost(plan: Plan, run: Run) -> Iterator[MetricRow]:
+    """What a run took, for `corpus cost`."""
+    of = f"{plan.digest()[:16]}/{run.name}"
+    device = run.device.partition(":")[0]
+    version = plan.arms[run.arm].version
+    if run.seconds is not None:
+        yield MetricRow(f"{EVIDENCE_SECONDS}/{device}/{of}", run.seconds, version=version)
+        if run.watts is not None:
+            joules = run.seconds * run.watts
+            yield MetricRow(f"{EVIDENCE_JOULES}/{device}/{of}", joules, version=version)
 
 
 def _heldout(store: Store, registry: Registry, plan: Plan) -> pa.Table:

@@ -53,7 +53,7 @@ def write_pack(
     """
     if folder.exists() and any(folder.iterdir()):
         raise EvidenceError(f"{folder} is not empty; give another folder, or delete it first")
-    if set(arms) != set(plan.arms):
+    if not set(arms) <= set(plan.arms):
         raise EvidenceError(f"the plan has arms {sorted(plan.arms)}, given were {sorted(arms)}")
     dtype = "<u2" if tokenizer.vocab_size <= 1 << 16 else "<i4"
     root = Path(run.__file__).parents[2]  # read first: what follows takes minutes
@@ -65,8 +65,7 @@ def write_pack(
     chosen, pool = [], _Pool()
     for name, by_seed in sorted(arms.items()):
         described[name] = {}
-        for seed in plan.seeds:
-            arm = by_seed[seed]
+        for seed, arm in sorted(by_seed.items()):
             numbers = [pool.number(document.tokens) for document in arm.documents]
             groups = [document.group for document in arm.documents]
             ids = pa.array([document.doc_id for document in arm.documents], pa.binary(16))

@@ -36,6 +36,32 @@ class ArmRef(Settings):
     )
 
 
+class Choice(Settings):
+    """The value of a recipe key that an arm stands for."""
+
+    key: str
+    value: Any
+
+
+class Sweep(Settings):
+    """What a plan is for that looks for values of recipe keys (`halving`)."""
+
+    recipe: str
+    recipe_digest: Digest
+    present: tuple[Choice, ...] = Field(description="of the baseline, one a key")
+    choices: dict[Name, Choice] = Field(
+        description="of the other arms; else they are as the baseline"
+    )
+    rounds: tuple[tuple[int, ...], ...] = Field(description="seeds of each round")
+
+    def families(self, baseline: str) -> dict[str, list[str]]:
+        """Return the arms of each key, the baseline first."""
+        found = {one.key: [baseline] for one in self.present}
+        for arm, choice in self.choices.items():
+            found[choice.key].append(arm)
+        return found
+
+
 class Plan(Runs):
     """Arms, runs and rule of one comparison."""
 
@@ -46,6 +72,7 @@ class Plan(Runs):
     tokenizer: Digest
     rule: ComparisonRule = ComparisonRule()
     code: Digest
+    sweep: Sweep | None = Field(default=None, exclude_if=is_absent)
 
     @model_validator(mode="after")
     def _fits(self) -> "Plan":
@@ -101,5 +128,5 @@ def strays(plan: Plan, runs: Iterable[Run]) -> Iterator[str]:
             yield f"{run.name} is not in the plan"
         elif run.code != plan.code:
             yield f"{run.name} was made by different code, {run.code[:16]}"
-    if wanted - seen:
+    if wanted - seen and plan.sweep is None:  # whose rounds say which are run
         yield f"{len(wanted - seen)} of {len(wanted)} planned runs have no result"

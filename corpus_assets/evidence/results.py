@@ -54,6 +54,9 @@ class Run:
     torch: str
     code: str = ""  # digest of the sources that ran
     batches: str = ""  # digest of the tokens in the order they were trained on
+    device: str = ""  # cuda, cpu ...
+    seconds: float | None = None  # of training and scoring; None: not noted
+    watts: float | None = None  # of the device meanwhile, on average; None: it could not be read
     table_sha256: str = ""
     nats_sha256: str = ""
     table_bytes: bytes = b""
@@ -88,6 +91,7 @@ class Run:
 
 
 _CONTENTS = ("table_bytes", "nats_bytes")
+_LATER = ("device", "seconds", "watts")  # that runs of earlier packs do not have
 
 
 def run_name(arm: str, size: str, learning_rate: float, seed: int, tokens: int) -> str:
@@ -154,7 +158,9 @@ def parse_run(text: bytes, table: bytes, nats: bytes, name: str) -> Run:
         if body.pop("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT}")
         known = {field.name for field in fields(Run)} - set(_CONTENTS)
-        run = Run(**{key: body[key] for key in known}, table_bytes=table, nats_bytes=nats)
+        later = {name for name in _LATER if name not in body}
+        told = {key: body[key] for key in known - later}
+        run = Run(**told, table_bytes=table, nats_bytes=nats)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EvidenceError(f"{name} is not the JSON of a run ({error}); copy it again") from error
     for data, recorded in ((table, run.table_sha256), (nats, run.nats_sha256)):

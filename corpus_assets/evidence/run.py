@@ -19,8 +19,12 @@ import hashlib
 import io
 import json
 import lzma
+import os
 import platform
+import shutil
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -150,6 +154,11 @@ class Pack:
         samples = self.samples(arm, seed)
         return Data(samples, order.astype(np.int64), body["eod_id"], body["pad_id"])
 
+    def runs(self) -> Iterator[Wanted]:
+        """Yield the runs of the plan that the pack has documents for: of a sweep, one round's."""
+        held = self.body["arms"]
+        return (r for r in wanted_runs(self.plan) if str(r.seed) in held.get(r.arm, {}))
+
     def heldout(self) -> pa.Table:
         """Return domain, host, bytes, context and tokens of every held-out document."""
         return pq.read_table(pa.BufferReader(self.file("heldout.parquet")))
@@ -205,7 +214,7 @@ def run_pack(
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     target = (out or folder) / RUNS
     done = {run.name for place in {target, folder / RUNS} for run in read_runs(place)}
-    wanted = list(wanted_runs(plan))
+    wanted = list(pack.runs())
     size, sequence = proxy["size"], proxy["sequence"]
     missing = [
         (number, run)
@@ -228,6 +237,7 @@ def run_pack(
     layout = lay_out(heldout, sequence, pack.body["eod_id"], pack.body["pad_id"])
     for number, run in missing:
         started = time.monotonic()
+        power = Power(device)
         data = pack.data(run.arm, run.seed)
         steps = run.tokens // proxy["batch_tokens"]
         trained = train(
@@ -255,12 +265,52 @@ def run_pack(
             torch=torch.__version__,
             code=code_digest(),
             batches=batches_digest(data, steps * rows),
+            device=device,
+            watts=power.stop(),
+            seconds=round(time.monotonic() - started, 1),
         )
         if keep_weights:
             write_weights(target / f"{result.name}.weights.npz", model)
         write_run(target, result)
         say(_line(number, len(wanted), result, time.monotonic() - started))
     return len(missing)
+
+
+class Power:
+    """What a GPU draws on average, by `nvidia-smi` every few seconds.
+
+    It is that of the whole device: runs that share one are each noted with all of it.
+    """
+
+    def __init__(self, device: str, every_s: float = 2.0) -> None:
+        self._seen: list[float] = []
+        self._end = threading.Event()
+        self._thread: threading.Thread | None = None
+        number = device.partition(":")[2] or "0"
+        visible = [one for one in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if one]
+        self._gpu = visible[int(number)] if int(number) < len(visible) else number
+        if device.startswith("cuda") and shutil.which("nvidia-smi"):
+            self._thread = threading.Thread(target=self._watch, args=(every_s,), daemon=True)
+            self._thread.start()
+
+    def _watch(self, every_s: float) -> None:
+        asked = ["nvidia-smi", f"--id={self._gpu}", "--query-gpu=power.draw",
+                 "--format=csv,noheader,nounits"]  # fmt: skip
+        while True:
+            try:
+                told = subprocess.run(asked, capture_output=True, text=True, timeout=10, check=True)
+                self._seen.append(float(told.stdout))
+            except (OSError, ValueError, subprocess.SubprocessError):
+                return  # a device that does not say it: unknown
+            if self._end.wait(every_s):
+                return
+
+    def stop(self) -> float | None:
+        """Return the average so far; None where the device did not say."""
+        self._end.set()
+        if self._thread is not None:
+            self._thread.join(timeout=15)
+        return round(sum(self._seen) / len(self._seen), 1) if self._seen else None
 
 
 def write_weights(path: Path, model: Any) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         language_losses_message,
         tokenizer_checks,
     )
-    from corpus_assets.graph.engine import Cleared, Engine, EngineChoice, PartsFailed
+    from corpus_assets.graph.engine import Cleared, Engine, EngineChoice, PartsFailed, join_ray
     from corpus_assets.graph.finished import FinishedStages
     from corpus_assets.graph.leases import (
         building,
@@ -56,6 +56,7 @@ __all__ = [
     "check_version",
     "collecting",
     "content_hash",
+    "join_ray",
     "language_losses_message",
     "lease_s",
     "metric_rows",

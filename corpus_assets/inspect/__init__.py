@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from corpus_assets.inspect.benchmark_hits import Contamination, contamination_of, judged_text
     from corpus_assets.inspect.build_plan import PlannedAsset, planned_assets
     from corpus_assets.inspect.cost import (
+        EVIDENCE_JOULES,
+        EVIDENCE_SECONDS,
         Crawls,
         Estimate,
         VersionCost,
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from corpus_assets.inspect.document_signals import DocumentSignals, signals_of
     from corpus_assets.inspect.mix import MixAnswer, MixComparison, compare_mixes, mix_answer
     from corpus_assets.inspect.mix_plot import write_plot
+    from corpus_assets.inspect.plan import text_to_read
     from corpus_assets.inspect.review import judgements_section
     from corpus_assets.inspect.sample_page_html import write_sample_page
     from corpus_assets.inspect.snapshots import (
@@ -49,6 +52,8 @@ else:
     __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
+    "EVIDENCE_JOULES",
+    "EVIDENCE_SECONDS",
     "AddedCrawl",
     "Book",
     "ComparedAudit",
@@ -92,6 +97,7 @@ __all__ = [
     "signals_of",
     "skip_failed",
     "sweep_sizes",
+    "text_to_read",
     "unskip_files",
     "version_cost",
     "what_if",

@@ -46,6 +46,7 @@ class Prices:
     """In one currency. The defaults are round figures to be replaced by your own."""
 
     cpu_hour: float = 0.05
+    gpu_hour: float = 2.5
     gib_month: float = 0.02
     thousand_writes: float = 0.005
     thousand_reads: float = 0.0004
@@ -165,6 +166,52 @@ STAGE_COLUMNS = ("stage", "parts", "cpu_hours", "wall_hours", "peak_bytes", "byt
                  "objects", "retries", "money")  # fmt: skip
 
 
+EVIDENCE_SECONDS, EVIDENCE_JOULES = "evidence_seconds", "evidence_joules"
+"""Metrics of a version's training runs: NAME/DEVICE/PLAN/RUN."""
+
+
+@dataclass(frozen=True)
+class EvidenceCost:
+    """What the small models took that were trained on a version."""
+
+    runs: Count
+    gpu_hours: float
+    cpu_hours: float
+    kwh: float | None  # None: no device told what it draws
+    unmetered_runs: int  # of which no device told what it draws
+    money: float
+
+    def __str__(self) -> str:
+        power = "energy unknown" if self.kwh is None else f"{self.kwh:.2f} kWh"
+        if self.kwh is not None and self.unmetered_runs:
+            power += f" without {counted(self.unmetered_runs, 'run')} of unknown energy"
+        return (
+            f"{counted(self.runs, 'run')}, {_seconds(self.gpu_hours)} GPU s, "
+            f"{_seconds(self.cpu_hours)} CPU s, {power}, money {shown_money(self.money)}"
+        )
+
+
+def evidence_cost(registry: Registry, version: str, prices: Prices) -> EvidenceCost | None:
+    """Add up the training runs of a version that were imported; None where there are none."""
+    hours: dict[str, float] = defaultdict(float)
+    runs = metered = 0
+    joules = 0.0
+    for row in registry.metrics(version=version):
+        name, _, rest = row.name.partition("/")
+        if name == EVIDENCE_SECONDS:
+            hours[rest.partition("/")[0]] += row.value / HOUR_S
+            runs += 1
+        elif name == EVIDENCE_JOULES:
+            joules += row.value
+            metered += 1
+    if not runs:
+        return None
+    gpu, cpu = hours["cuda"], sum(h for device, h in hours.items() if device != "cuda")
+    kwh = joules / 3.6e6 if metered else None
+    money = gpu * prices.gpu_hour + cpu * prices.cpu_hour
+    return EvidenceCost(runs, gpu, cpu, kwh, runs - metered, money)
+
+
 @dataclass(frozen=True)
 class VersionCost:
     """What a version cost to build."""
@@ -180,6 +227,7 @@ class VersionCost:
     total: Annotated[TotalCost, Shown(form=str)]
     per_1000_documents: Annotated[UnitCost, Shown("for 1,000 documents read", str)]
     per_trillion_tokens: Annotated[UnitCost, Shown("for a trillion tokens", str)]
+    evidence: Annotated[EvidenceCost | None, Shown("small models", str)]
 
     @property
     def notes(self) -> list[str]:
@@ -257,6 +305,7 @@ def cost_at(catalog_url: str, store_url: str, version: str) -> VersionCost:
 def version_cost(home: Home, version: VersionRow, prices: Prices) -> VersionCost:
     """Compute what a version cost, by stage and in all."""
     rows = artifacts_of(home, version.name)
+    evidence = evidence_cost(open_home(home)[1], version.name, prices)
     ingested = sum(row.documents_in for row in rows if row.stage == DOCUMENTS.name)
     total = cost_of(rows)
     money = total.priced(prices)
@@ -278,6 +327,7 @@ def version_cost(home: Home, version: VersionRow, prices: Prices) -> VersionCost
         per_trillion_tokens=_scaled(
             total, money, TRILLION / version.tokens if version.tokens else 0.0
         ),
+        evidence=evidence,
     )
 
 

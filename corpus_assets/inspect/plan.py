@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 
 from catalog.db import Registry, SnapshotRow
+from catalog.figures import counted
+from corpus_assets.core import files
 from corpus_assets.core.errors import MissingInput
+from corpus_assets.core.stage import Scope
 from corpus_assets.graph import FinishedStages, Pipeline, snapshots_of
 from corpus_assets.ingest import is_as_pinned, refuse_absent
 
@@ -56,6 +59,47 @@ def plan_assets(pipeline: Pipeline) -> list[PlanLine]:
                     _ask(pipeline, line, stage.name, snapshot)
         lines.append(line)
     return lines
+
+
+@dataclass(frozen=True)
+class TextRead:
+    """Parts whose text a stage would read again."""
+
+    stage: str
+    parts: int
+    cpu_seconds: float | None  # as parts of the stage took before; None: none was measured
+
+    def __str__(self) -> str:
+        took = "" if self.cpu_seconds is None else f", about {self.cpu_seconds:,.0f} CPU s"
+        return f"{self.stage} ({counted(self.parts, 'part')}{took})"
+
+
+def text_to_read(pipeline: Pipeline, registry: Registry) -> list[TextRead]:
+    """List the stages that would read the text of whole parts again, because of their own settings.
+
+    What is downstream of a change of selection or clusters is not among them: it takes over, row by
+    row, what is as it was.
+    """
+    found = []
+    finished = FinishedStages(pipeline, read_all=True)
+    for stage in pipeline.graph:
+        extracts = files.DOCUMENTS in stage.writes
+        if stage.scope is not Scope.PART or not (extracts or _TEXTS & set(stage.reads)):
+            continue
+        line = PlanLine(stage.name)
+        for snapshot in snapshots_of(pipeline, stage, None):
+            if snapshot is None or finished.find(stage, snapshot) is None:
+                _ask(pipeline, line, stage.name, snapshot)
+        parts = line.to_run + (line.waiting if extracts else 0)
+        if parts:
+            took = [row.cpu_seconds for row in registry.stream_artifacts(stage.name)]
+            known = [seconds for seconds in took if seconds is not None]
+            cpu = sum(known) / len(known) * parts if known else None
+            found.append(TextRead(stage.name, parts, cpu))
+    return found
+
+
+_TEXTS = {files.DOCUMENTS, files.FINAL}
 
 
 def fresh_calibrations(pipeline: Pipeline) -> dict[str, str]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         load_recipe,
         parse_recipe,
         shipped_file,
+        value_at,
     )
     from corpus_assets.recipe.operations import DriftBounds, TakedownSettings
     from corpus_assets.recipe.recipe import Recipe
@@ -52,4 +53,5 @@ __all__ = [
     "save_skipped",
     "shipped_file",
     "undo_add",
+    "value_at",
 ]

@@ -72,7 +72,11 @@ class Runs(Settings):
 class EvidenceSettings(Runs):
     """Models decide: a version stays a candidate until a comparison with the baseline lets it go."""
 
-    baseline: str = Field(description="the version to compare with")
+    baseline: str = Field(
+        default="previous",
+        description="the version to compare with; `previous`: the newest released one of the "
+        "recipe, and no evidence where there is none yet",
+    )
     heldout: str | None = Field(
         default=None,
         description="YAML file of the held-out set, relative to the recipe; enables the asset "

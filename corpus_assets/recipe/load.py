@@ -109,6 +109,19 @@ def changed_recipe(recipe: Recipe, overrides: dict[str, Any], where: str) -> Rec
     return parse_recipe(raw, where)
 
 
+def value_at(recipe: Recipe, key: str) -> Any:
+    """Return what a recipe has at a dotted key, as `--set` names it; None where there is nothing."""
+    node: Any = recipe.model_dump(mode="json")
+    for name in key.split("."):
+        if isinstance(node, list):
+            node = node[_index(node, name, key, Path(recipe.name))]
+        elif isinstance(node, dict):
+            node = node.get(name)
+        else:
+            return None
+    return node
+
+
 def parse_recipe(raw: dict[str, Any], where: str) -> Recipe:
     try:
         recipe = Recipe.model_validate(raw)

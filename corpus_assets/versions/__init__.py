@@ -9,7 +9,12 @@ if TYPE_CHECKING:
     from corpus_assets.versions.drift import DRIFT_CHECKS, drift_checks, drift_lines
     from corpus_assets.versions.foreseen import Foreseen, foresee, warning_before_tokens
     from corpus_assets.versions.funnel import FunnelStep, funnel_steps
-    from corpus_assets.versions.gates import MODELS_GATE, release_if_passed
+    from corpus_assets.versions.gates import (
+        MODELS_GATE,
+        PREVIOUS,
+        previous_version,
+        release_if_passed,
+    )
     from corpus_assets.versions.gc import WEIGHTS_FOLDER, Collected, collect_garbage
     from corpus_assets.versions.panel import check_panels
     from corpus_assets.versions.pins import (
@@ -54,6 +59,7 @@ __all__ = [
     "ALL_CALIBRATIONS",
     "DRIFT_CHECKS",
     "MODELS_GATE",
+    "PREVIOUS",
     "WEIGHTS_FOLDER",
     "Change",
     "ClusterChange",
@@ -85,6 +91,7 @@ __all__ = [
     "models_from_outside",
     "named_calibrations",
     "open_kept",
+    "previous_version",
     "publish_version",
     "published_files",
     "published_lock",

@@ -3,7 +3,8 @@
 A version is published as a candidate with the outcome of each gate. `conservation`, `drift`,
 `audit` and, where the recipe used some, `fallbacks` are known then; `review` waits for people, whose
 judgements decide it in the catalog; `models` waits for a comparison where the recipe has an
-`evidence` section (`evidence.gate` decides it), and has passed where it has none. `not_empty` is
+`evidence` section and there is a baseline (`evidence.gate` decides it), else it holds nothing back
+and says `no evidence`. `not_empty` is
 there only where takedowns removed the last document: other empty versions are not published. Whoever
 releases looks at these rows.
 """
@@ -11,7 +12,17 @@ releases looks at these rows.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from catalog.db import GATES, NOT_MEASURED, REVIEW, GateRow, Registry, ShardRow, decide
+from catalog.db import (
+    GATES,
+    NO_EVIDENCE,
+    NOT_MEASURED,
+    OPEN,
+    REVIEW,
+    GateRow,
+    Registry,
+    ShardRow,
+    decide,
+)
 from catalog.errors import NotReleased
 from corpus_assets.graph import CheckOutcome, Pipeline, check_version, tokenizer_checks
 from corpus_assets.versions.drift import drift_checks
@@ -19,13 +30,22 @@ from corpus_loader import Manifest
 
 MODELS_GATE = "models"
 FALLBACKS = "fallbacks"
-UNASKED = "no models were asked for"
+UNASKED = "small models compared it with no other version"
+FIRST = "it is the first version of its recipe, which later ones are compared with"
+PREVIOUS = "previous"
+"""As a baseline: the newest released version of the same recipe."""
 EMPTY = "takedowns removed its last document"
 INHERITED_SHARE = 0.001
 """A version that takedowns changed by less than this share of tokens inherits the verdict."""
 
 
-def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[GateRow]:
+def version_gates(
+    pipeline: Pipeline,
+    registry: Registry,
+    version: str,
+    manifest: Manifest,
+    replaces: Sequence[str] = (),
+) -> list[GateRow]:
     """Return how the gates of a version come out when it is published."""
     settings, asked = pipeline.recipe.gate, pipeline.recipe.evidence
     found = [_gate(version, "conservation", [check_version(pipeline, manifest)])]
@@ -46,13 +66,33 @@ def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[
     fallbacks = pipeline.recipe.fallbacks_in_use()
     if fallbacks:
         found.append(_fallbacks(version, fallbacks))
-    message = UNASKED
+    baseline, detail = None, {"outcome": NO_EVIDENCE, "message": UNASKED}
     if asked is not None:
-        message = f"not compared with {asked.baseline} yet: `corpus evidence gate {version}`"
-    detail = {"outcome": "passed" if asked is None else "undecided", "message": message}
+        baseline = asked.baseline
+        if baseline == PREVIOUS:
+            baseline = previous_version(registry, pipeline.recipe.name, version, replaces)
+            detail["message"] = FIRST
+    if baseline is not None:
+        message = f"not compared with {baseline} yet: `corpus evidence gate {version}`"
+        detail = {"outcome": "undecided", "message": message, "baseline": baseline}
     if not any(group.documents for group in manifest.groups):  # see `publish`
         found.append(_gate(version, "not_empty", [CheckOutcome("not_empty", False, EMPTY)]))
-    return [*found, GateRow(version, MODELS_GATE, asked is None, detail=detail)]
+    return [*found, GateRow(version, MODELS_GATE, baseline is None, detail=detail)]
+
+
+def previous_version(
+    registry: Registry, recipe: str, version: str, replaces: Sequence[str] = ()
+) -> str | None:
+    """Return the newest released version of a recipe of that name, other than those that a version
+    takes the place of, and older than it where it is published."""
+    found = None
+    for row in registry.versions():
+        if row.name == version:
+            break
+        is_other = row.name not in replaces and row.state == "released"
+        if is_other and registry.recipe(row.recipe_digest).name == recipe:
+            found = row.name
+    return found
 
 
 def _audit_gate(pipeline: Pipeline, version: str) -> GateRow:
@@ -114,13 +154,14 @@ def release_if_passed(registry: Registry, version: str, replaces: Sequence[str] 
             registry.release_version(version, GATES, reason, override=True)
             return f"version {version} is released: it {verdict}"
     gates = registry.gates(version)
-    unasked = any(gate.detail.get("message") == UNASKED for gate in gates)
-    asked = [g for g in gates if g.name != MODELS_GATE or not unasked]
-    outcomes = f"passed {', '.join(g.name for g in asked if g.outcome != NOT_MEASURED)}"
+    outcomes = f"passed {', '.join(g.name for g in gates if g.outcome not in OPEN)}"
     outcomes += "".join(
-        f"; {g.name} was {NOT_MEASURED}" for g in asked if g.outcome == NOT_MEASURED
+        f"; {NO_EVIDENCE}: {g.message}"
+        if g.outcome == NO_EVIDENCE
+        else f"; {g.name} was {g.outcome}"
+        for g in gates
+        if g.outcome in OPEN
     )
-    outcomes += f"; {UNASKED}" if unasked else ""
     try:
         registry.release_version(version, GATES, outcomes)
     except NotReleased as error:

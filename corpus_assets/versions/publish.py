@@ -196,7 +196,7 @@ def _register(
         actions=actions,
         keys=keys,
         orders_state=pipeline.suppressions.state,
-        gates=version_gates(pipeline, version.name, manifest),
+        gates=version_gates(pipeline, registry, version.name, manifest, replaces),
         removed=_removed_judged(
             pipeline, [r for old in replaces for r in registry.judgements(old)]
         ),

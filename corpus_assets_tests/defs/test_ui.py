@@ -173,7 +173,7 @@ def test_from_a_new_crawl_to_a_release_and_a_certificate_without_a_command(desk:
     (released,) = desk.versions()
     assert (released.state, released.released_by) == ("released", "Ada")
     page.open(f"{services.address}/assets/release_gate?partition={version.name}")
-    page.shows("no models were asked for")
+    page.shows("small models compared it with no other version")
     page.picture("release-gate")
 
     # A takedown is filed; the sensor has it carried out; its certificate is opened.

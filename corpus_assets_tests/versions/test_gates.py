@@ -1,6 +1,7 @@
 """Candidates and releases: what a build lets go, and what holds it back."""
 
 import dataclasses
+import json
 import shutil
 from pathlib import Path
 
@@ -28,11 +29,15 @@ def test_a_build_without_models_passes_its_gates_and_is_released(small_build: Pl
     assert {name: gate.passed for name, gate in gates.items()} == dict.fromkeys(
         ("audit", "conservation", "drift", "models"), True
     )
-    assert gates["models"].detail["message"] == "no models were asked for"
-    assert "no models were asked for" in (row.release_reason or "")
+    assert gates["models"].outcome == "no evidence"
+    assert (row.release_reason or "").endswith(
+        "; no evidence: small models compared it with no other version"
+    )
+    manifest = small_build.store / "versions" / VERSION / "manifest.json"
+    assert json.loads(manifest.read_bytes())["recipe"]["evidence"] == "no evidence"
 
 
-def test_asking_for_models_holds_a_version_back_and_changes_no_byte_of_it(
+def test_asking_for_models_holds_a_version_back_and_changes_only_what_its_manifest_says_of_it(
     place: Place, small_build: Place
 ) -> None:
     for file in (place.home / "catalog.db", place.store / "versions" / VERSION):
@@ -45,8 +50,44 @@ def test_asking_for_models_holds_a_version_back_and_changes_no_byte_of_it(
     assert "not compared with earlier yet" in models.detail["message"]
     ours, theirs = (p.store / "versions" / VERSION for p in (place, small_build))
     for file in sorted(theirs.rglob("*")):
-        if file.is_file():
+        if file.is_file() and file.name not in ("manifest.json", "contents.json"):
             assert (ours / file.relative_to(theirs)).read_bytes() == file.read_bytes(), file.name
+    said, before = (
+        json.loads((folder / "manifest.json").read_bytes()) for folder in (ours, theirs)
+    )
+    assert said["recipe"].pop("evidence") == "earlier"
+    assert before["recipe"].pop("evidence") == "no evidence"
+    assert said == before
+
+
+def test_the_previous_version_of_the_recipe_is_the_baseline_where_there_is_one(
+    place: Place,
+) -> None:
+    """As in recipes that ship: the first version is released, and later ones wait for models."""
+    asked = ("--set", "evidence={baseline: previous}")
+    assert place.build(*asked, "--set", "name=other", version="other-1") == 0
+    assert place.build(*asked, "--set", "mixture.change.domain.books=0.3", version="small-2") == 0
+    registry = registry_of(place)
+    found = {
+        name: next(g for g in registry.gates(name) if g.name == "models")
+        for name in ("other-1", "small-2")
+    }
+    assert registry.version("other-1").state == "released"
+    assert found["other-1"].outcome == "no evidence"
+    assert "first version of its recipe" in (found["other-1"].message or "")
+    assert registry.version("small-2").state == "candidate"
+    assert found["small-2"].detail["baseline"] == VERSION
+    taking = version_gates_of(place, replaces=(VERSION,))
+    assert taking["models"].outcome == "no evidence", "a takedown replaces the only earlier one"
+
+
+def version_gates_of(place: Place, replaces: tuple[str, ...]) -> dict[str, GateRow]:
+    """Gates of a version of the recipe that takes the place of others."""
+    home = Home.resolve(str(place.home))
+    with open_session(str(place.recipe), home, 1, {"evidence": {}}) as session:
+        manifest = make_version(session.pipeline, "small-3").manifest
+        found = version_gates(session.pipeline, session.registry, "small-3", manifest, replaces)
+    return {gate.name: gate for gate in found}
 
 
 def test_drift_beyond_the_bound_closes_the_gate(small_build: Place) -> None:
@@ -58,13 +99,17 @@ def test_drift_beyond_the_bound_closes_the_gate(small_build: Place) -> None:
     home = Home.resolve(str(small_build.home))
     with open_session(str(small_build.recipe), home, 1, settings) as session:
         manifest = make_version(session.pipeline, VERSION).manifest
-        gates = {g.name: g for g in version_gates(session.pipeline, VERSION, manifest)}
+        gates = {
+            g.name: g for g in version_gates(session.pipeline, session.registry, VERSION, manifest)
+        }
     assert not gates["drift"].passed
     assert "error above 0" in gates["drift"].detail["message"]
     with open_session(
         str(small_build.recipe), home, 1, settings | {"gate.drift": "off"}
     ) as session:
-        assert "drift" not in {g.name for g in version_gates(session.pipeline, VERSION, manifest)}
+        assert "drift" not in {
+            g.name for g in version_gates(session.pipeline, session.registry, VERSION, manifest)
+        }
 
 
 def test_a_version_with_fallbacks_stays_a_candidate_until_somebody_releases_it(
@@ -79,7 +124,7 @@ def test_a_version_with_fallbacks_stays_a_candidate_until_somebody_releases_it(
     try:
         with open_session(str(recipe), home, 1, asked) as session:
             manifest = make_version(session.pipeline, VERSION).manifest
-            gates = version_gates(session.pipeline, VERSION, manifest)
+            gates = version_gates(session.pipeline, session.registry, VERSION, manifest)
     finally:
         recipe.unlink()
     (gate,) = (gate for gate in gates if not gate.passed)

@@ -314,29 +314,7 @@ class RayEngine:
         if self._watch is not None:
             return
         ray = self._ray
-        if not ray.is_initialized():
-            try:
-                _knock(self.address)
-                _use_token(self.address)
-                with _handlers_kept():
-                    ray.init(
-                        address=self.address,
-                        include_dashboard=False,
-                        log_to_driver=False,
-                        logging_level=logging.ERROR,
-                    )
-            except EngineError:
-                raise
-            except Exception as error:  # Ray raises that itself where it waited in vain
-                raise EngineError(
-                    f"cannot use the Ray cluster at {self.address or 'this machine'}: "
-                    f"{_first_line(error)}; start one with `ray start --head`, or correct "
-                    "--ray-address"
-                ) from error
-            # Whatever the level of logs, Ray prints what its raylets say about workers that ended.
-            inside: Any = importlib.import_module("ray._private.worker")
-            inside.print_to_stdstream = _silent
-            self._is_own = True
+        self._is_own = join_ray(self.address)
         beside = self._on(ray.get_runtime_context().get_node_id())
         options = {"num_cpus": 0, "max_restarts": 0, "scheduling_strategy": beside}
         self._work = self._fresh_work()
@@ -386,6 +364,36 @@ class RayEngine:
         if self._is_own:
             self._ray.shutdown()
             self._is_own = False
+
+
+def join_ray(address: str | None) -> bool:
+    """Connect this process to the cluster at `address`, as `RayEngine` finds one; return whether it
+    was not connected before."""
+    ray = _ray()
+    if ray.is_initialized():
+        return False
+    try:
+        _knock(address)
+        _use_token(address)
+        with _handlers_kept():
+            ray.init(
+                address=address,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
+    except EngineError:
+        raise
+    except Exception as error:  # Ray raises that itself where it waited in vain
+        raise EngineError(
+            f"cannot use the Ray cluster at {address or 'this machine'}: "
+            f"{_first_line(error)}; start one with `ray start --head`, or correct "
+            "--ray-address"
+        ) from error
+    # Whatever the level of logs, Ray prints what its raylets say about workers that ended.
+    inside: Any = importlib.import_module("ray._private.worker")
+    inside.print_to_stdstream = _silent
+    return True
 
 
 @dataclass(frozen=True)

@@ -44,11 +44,13 @@ class FileRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeRef:
-    """The recipe, and what of it was a fallback: names, and the models whose place they took."""
+    """The recipe; what of it was a fallback: names, and the models whose place they took; and by
+    what evidence versions of it are released: the baseline of small models, or `no evidence`."""
 
     name: str
     digest: str
     fallbacks: dict[str, str] = field(default_factory=dict)
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
