@@ -19,9 +19,11 @@ from catalog.db.registry import Registry
 from corpus_assets.build import build
 from corpus_assets.core.home import Home
 from corpus_assets.inspect.cost import Crawls, Prices, estimate, version_cost
+from corpus_assets.recipe import load_recipe
 from corpus_assets.session import open_session
 
 RECIPE = Path(__file__).resolve().parent.parent / "recipes" / "commoncrawl.yaml"
+SCOPE = load_recipe(RECIPE).clusters.scope
 FILES = 90_000
 
 
@@ -48,7 +50,7 @@ def main() -> None:
         for crawls in options.crawls:
             print(f"\n{crawls} x {FILES:,} files of 1 GiB on {options.cores} cores\n")
             asked = Crawls(crawls, FILES, 1.0)
-            show(estimate(home, version, asked, options.cores, Prices()))
+            show(estimate(home, version, asked, options.cores, Prices(), SCOPE))
 
 
 def cut(file: Path, parts: int, folder: Path, number: int) -> None:

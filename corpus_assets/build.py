@@ -30,11 +30,12 @@ from corpus_assets.graph import (
     snapshots_of,
 )
 from corpus_assets.ingest import DOCUMENTS, SnapshotFiles, remember_parts
-from corpus_assets.session import Session, build_lease, refresh_orders
+from corpus_assets.session import Session, build_lease, pipeline_of, refresh_orders
 from corpus_assets.stages import STAGES
 from corpus_assets.versions import (
     Version,
     check_panels,
+    check_unchanged,
     default_version_name,
     is_published,
     lineage_rows,
@@ -50,6 +51,7 @@ from textkernels.compiled import cache_folder
 SOURCE_FILES, CORPUS_VERSION = "source_files", "corpus_version"
 STEPS = (SOURCE_FILES, *STAGES.assets, CORPUS_VERSION)
 """The steps of a build, in order: the assets that a version is made of, and the version."""
+BUILD_WITHOUT = "build without --extends"
 
 
 class Record(Protocol):
@@ -189,15 +191,27 @@ class Build:
         """A version that holds what `same_as` holds is not published. Shards alone do not tell: a
         document that no shard has is still in the lineage, with its text."""
         self.session = session
-        self.name = version or default_version_name(session.pipeline)
+        self._name = version
         self.made: Version | None = None
         self._same_as, self._release = same_as, release
         self._is_pinned = False
+
+    @property
+    def name(self) -> str:
+        """The name of the version; one by date is that of a pin, and known once all are pinned."""
+        if self._name is None:
+            self._name = _default_name(self.session)
+        return self._name
 
     def pin(self, record: Record | None = None) -> None:
         """Pin what goes in, and tell what the recipe leaves open."""
         session = self.session
         pin_sources(session, record)
+        if session.extends is not None:
+            then = pipeline_of(session, session.extends.name)
+            for line in check_unchanged(then, session.extends):
+                session.progress.log(f"{line} to free space: it is computed again")
+            session.progress.log(session.extends.line(session.pipeline.recipe))
         kernels = kernels_line(cache_folder("corpus_assets"))
         notes = (*session.pipeline.recipe.caveats(), *session.reused.lines(), kernels)
         for line in filter(None, notes):
@@ -283,6 +297,17 @@ def side_by_side(builds: Sequence[Build]) -> list[Step]:
     return [step for row in rows for step in row]
 
 
+def _default_name(session: Session) -> str:
+    """Name a version by its recipe and digest, or one that extends another by the date on which the
+    newest of its snapshots was pinned: the same, however often the build is run again."""
+    pipeline, extended = session.pipeline, session.extends
+    added = set(extended.added(pipeline.recipe)) if extended is not None else set()
+    if not added:
+        return default_version_name(pipeline)
+    newest = max(row.created_at for row in session.registry.snapshots() if row.name in added)
+    return f"{pipeline.recipe.name[:89]}-{newest[:10]}"
+
+
 def _release(session: Session, version: Version, record: Record) -> None:
     """Release a version whose gates have passed, and log the outcome."""
     message = release_if_passed(session.registry, version.name, session.replaces)
@@ -354,6 +379,12 @@ def pin_sources(session: Session, record: Record | None = None) -> None:
     if session.lock is not None:
         check_inputs(session.lock, session.pipeline.inputs())
         check_models(session.lock, models_from_outside(session.pipeline))
+    if session.extends is not None:
+        whose = f"version {session.extends.name}"
+        check_inputs(session.extends.lock, session.pipeline.inputs(), whose, BUILD_WITHOUT)
+        check_models(
+            session.extends.lock, models_from_outside(session.pipeline), whose, BUILD_WITHOUT
+        )
 
 
 def run_assets(session: Session) -> None:

@@ -21,8 +21,11 @@ from corpus_assets.install import ModelPins
 from corpus_assets.recipe import find_recipe, load_with_added
 from corpus_assets.stages import function_of
 from corpus_assets.versions import (
+    Extended,
     ReusedCalibrations,
     check_published,
+    continued,
+    find_extended,
     load_published_recipe,
     lock_folder,
     lock_pins,
@@ -45,6 +48,7 @@ class Session:
     requests: tuple[int, ...] = ()  # takedowns that it is built for
     lock_folder: Path | None = None  # where the lock of the recipe lies, or would
     reused: ReusedCalibrations = field(default_factory=ReusedCalibrations)
+    extends: Extended | None = None  # the version that is continued
 
 
 @contextlib.contextmanager
@@ -58,6 +62,7 @@ def open_session(
     calibrations: str | None = None,
     upgrade: Sequence[str] = (),
     engine: EngineChoice | None = None,
+    extends: str | None = None,
 ) -> Iterator[Session]:
     """Open everything; the engine's workers end with the session.
 
@@ -65,7 +70,8 @@ def open_session(
 
     Under `lock`, recipe and inputs must be those it names; `calibrations` takes all calibrations
     of a lock. Without either, those that the recipe still asks for are reused from the lock
-    beside it or from its live versions, but for those that `upgrade` names.
+    beside it or from its live versions, but for those that `upgrade` names. `extends` takes those
+    of a version that the recipe continues.
     """
     path = find_recipe(recipe)
     loaded, _ = load_with_added(path, dict(overrides or {}), open_store(home.store_url))
@@ -83,6 +89,16 @@ def open_session(
     pinned = lock or calibrations
     if pinned is not None and upgrade:
         raise RecipeError("--upgrade recomputes what the named lock pins; use only one of the two")
+    extended: Extended | None = None
+    if extends is not None:
+        if pinned is not None or upgrade:
+            raise RecipeError(
+                "--extends uses the calibrations of that version: leave out --lock, "
+                "--calibrations and --upgrade"
+            )
+        extended = find_extended(store, registry, extends, loaded)
+        loaded = continued(loaded, extended)
+        pins = extended.pins
     if pinned is not None:
         pins = import_calibrations(load_lock(Path(pinned)), Path(pinned).parent, store)
     bound = load_lock(Path(lock)) if lock is not None else None
@@ -100,7 +116,7 @@ def open_session(
         called=recipe,
     )
     taken = ReusedCalibrations()
-    if pinned is None:
+    if pinned is None and extended is None:
         taken = reuse_calibrations(pipeline, registry, folder, upgrade)
         pipeline.pins = taken.pins
     chosen = engine or EngineChoice(workers=workers)
@@ -115,6 +131,7 @@ def open_session(
             bound,
             lock_folder=folder,
             reused=taken,
+            extends=extended,
         )
 
 
@@ -207,6 +224,16 @@ def build_lease(session: Session) -> Iterator[None]:
 def refresh_orders(session: Session) -> None:
     """Let a session go on under the takedowns that are in force now."""
     session.pipeline = replace(session.pipeline, suppressions=_orders(session.registry))
+
+
+def pipeline_of(session: Session, version: str) -> Pipeline:
+    """Return the session's pipeline under the takedowns that a version was built under."""
+    published = session.registry.version(version).created_at
+    _, rows = session.registry.orders()
+    if all(row.created_at <= published for row in rows):
+        return session.pipeline
+    then = Suppressions.from_rows((r.kind, r.value) for r in rows if r.created_at <= published)
+    return replace(session.pipeline, suppressions=then)
 
 
 def _orders(registry: Registry) -> Suppressions:

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import create_engine, make_url
 
+from catalog.cli.commands import main as catalog_main
 from corpus_assets.build import build
 from corpus_assets.cli.main import main
 from corpus_assets.core import exchange, result_index
@@ -180,6 +181,12 @@ class Place:
         """`corpus build` with one worker, in this process."""
         command = ["build", str(self.recipe), "--home", str(self.home), "--workers", "1"]
         return main([*command, "--version", version, *arguments])
+
+    def catalog(self, *arguments: str) -> int:
+        """The command `catalog` on the home, in this process."""
+        with pytest.raises(SystemExit) as ended:
+            catalog_main([*arguments, "--home", str(self.home)])
+        return int(ended.value.code or 0)
 
     def files(self, version: str = VERSION) -> dict[str, str]:
         """Every file of a version, shards included, by path and hash."""

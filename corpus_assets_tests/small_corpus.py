@@ -279,6 +279,26 @@ def make_small_corpus(folder: Path) -> Path:
     return recipe
 
 
+THIRD = "crawl-3"
+
+
+def add_third_crawl(recipe: Path) -> None:
+    """Put a third crawl into a recipe, before the books as a monthly crawl comes: new pages, a page of
+    the first crawl again, and a chapter of the books."""
+    pages = [
+        response(f"http://late-{i}.example.org/story", html(prose("third", i))) for i in range(8)
+    ]
+    pages.append(response("http://mirror.example.net/again", html(prose("first", 3))))
+    pages.append(response("http://reader.example.net/chapter", html(prose("book", 2))))
+    part = recipe.parent / "web" / THIRD / "part-00000.warc.gz"
+    _write(part, b"".join(map(stored_member, pages)))
+    text = recipe.read_text()
+    for last, value in (("web/crawl-2/*.warc.gz", f"web/{THIRD}/*.warc.gz"), ("sites", "sites")):
+        named = f"      crawl-2: {last}\n"
+        text = text.replace(named, f"{named}      {THIRD}: {value}\n")
+    recipe.write_text(text)
+
+
 def _write_lines(path: Path, rows: Iterable[object]) -> None:
     _write(path, "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows).encode())
 

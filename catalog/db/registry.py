@@ -284,6 +284,15 @@ class Registry(
             rows = connection.execute(counted.order_by(Artifact.c.stage)).all()
         return {stage: (number, int(total)) for stage, number, total in rows}
 
+    def computed_between(self, since: str, until: str) -> tuple[int, float, int]:
+        """Return how many artifacts were recorded after one time and not after another, the CPU
+        seconds that they took, and their bytes."""
+        sums = func.count(), func.sum(Artifact.c.cpu_seconds), func.sum(Artifact.c.bytes)
+        asked = select(*sums).where(Artifact.c.created_at > since, Artifact.c.created_at <= until)
+        with self.database.read() as connection:
+            number, cpu_seconds, written = connection.execute(asked).one()
+        return number, float(cpu_seconds or 0.0), int(written or 0)
+
     def artifact_contents(self, stage: str, snapshot: str | None) -> Iterator[tuple[str, str]]:
         """Yield fingerprint and content hash of each artifact of a stage for one snapshot, or of a
         stage over all of them."""

@@ -85,7 +85,8 @@ def estimate(
 
     Extrapolates from a version of the recipe to whole crawls. Build a small version first, from
     some files of a crawl: the more parts, the better the estimate. Ranges are the 5th and 95th
-    percentile of a bootstrap over its parts.
+    percentile of a bootstrap over its parts and snapshots. Clusters are costed by
+    `clusters.scope` of RECIPE: with `all`, each crawl is compared with all before it.
     """
     from corpus_assets.inspect import Crawls, load_prices
     from corpus_assets.inspect import estimate as estimated
@@ -95,7 +96,8 @@ def estimate(
 
     place = Home.resolve(home)
     store, registry = open_home(place)
-    name = load_recipe(find_recipe(recipe)).name
+    wanted = load_recipe(find_recipe(recipe))
+    name = wanted.name
     found = [row for row in registry.versions() if row.status == "live"]
     if version is not None:
         found = [registry.version(version)]
@@ -107,4 +109,5 @@ def estimate(
             "some files of a crawl"
         )
     asked = Crawls(crawls, files, file_gib)
-    return estimated(place, found[-1], asked, cores, load_prices(prices))
+    scope = wanted.clusters.scope
+    return estimated(place, found[-1], asked, cores, load_prices(prices), scope)

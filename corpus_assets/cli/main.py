@@ -39,6 +39,7 @@ from corpus_assets.core.home import Home
 if TYPE_CHECKING:
     from corpus_assets.cli.build_view import Built
     from corpus_assets.inspect import PlannedAsset
+    from corpus_assets.recipe import Retention
     from corpus_assets.versions import Collected
 
 LOCK_OPTION = click.option(
@@ -54,6 +55,12 @@ UPGRADE_OPTION = click.option(
     multiple=True,
     metavar="NAME",
     help="Recompute this calibration instead of reusing it; `all` for all of them.",
+)
+
+EXTENDS_OPTION = click.option(
+    "--extends",
+    metavar="VERSION",
+    help="Only add snapshots to this version and reuse the rest of it; `latest`: the newest release.",
 )
 
 
@@ -95,11 +102,16 @@ def _show_built(answer: "Built") -> None:
 
 @cli.command()
 @click.argument("recipe")
-@click.option("--version", metavar="NAME", help="Name of the version [recipe name + digest].")
+@click.option(
+    "--version",
+    metavar="NAME",
+    help="Name of the version [recipe name + digest; with --extends + date].",
+)
 @engine_options
 @LOCK_OPTION
 @CALIBRATIONS_OPTION
 @UPGRADE_OPTION
+@EXTENDS_OPTION
 @HOME_OPTION
 @recipe_options
 @answers(view=_show_built)
@@ -112,6 +124,7 @@ def build(
     lock: str | None,
     calibrations: str | None,
     upgrade: Sequence[str],
+    extends: str | None,
     home: str | None,
     settings: Sequence[str],
 ) -> "Built":
@@ -140,6 +153,7 @@ def build(
             calibrations=calibrations,
             upgrade=upgrade,
             engine=EngineChoice.resolve(engine, workers, ray_address),
+            extends=extends,
         )
         session = stack.enter_context(opened)
         runs = DagsterRuns(
@@ -223,6 +237,7 @@ def lock(
 @click.argument("recipe")
 @LOCK_OPTION
 @UPGRADE_OPTION
+@EXTENDS_OPTION
 @HOME_OPTION
 @recipe_options
 @answers
@@ -230,6 +245,7 @@ def plan(
     recipe: str,
     lock: str | None,
     upgrade: Sequence[str],
+    extends: str | None,
     home: str | None,
     settings: Sequence[str],
 ) -> "Named[PlannedAsset]":
@@ -241,8 +257,9 @@ def plan(
     from corpus_assets.inspect import planned_assets
     from corpus_assets.session import open_session
 
-    place = Home.resolve(home)
-    with open_session(recipe, place, 1, overrides_of(settings), lock, upgrade=upgrade) as session:
+    place, changes = Home.resolve(home), overrides_of(settings)
+    opened = open_session(recipe, place, 1, changes, lock, upgrade=upgrade, extends=extends)
+    with opened as session:
         return planned_assets(session, lock)
 
 
@@ -298,12 +315,19 @@ def report(
 
 @cli.command()
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted without deleting it.")
+@click.option(
+    "--keep",
+    type=click.Choice(["all", "takedowns", "published"]),
+    help="What to keep of live versions: all results; not what only calibrations read; or only what "
+    "versions name [`retention` of their recipes].",
+)
 @HOME_OPTION
 @answers
-def gc(dry_run: bool, home: str | None) -> "Collected":
+def gc(dry_run: bool, keep: "Retention | None", home: str | None) -> "Collected":
     """Delete files that no live version uses.
 
-    Leftovers of killed runs are deleted too.
+    Leftovers of killed runs are deleted too. Also shows what else could be freed and what it would
+    cost to compute that again.
     """
     from corpus_assets.graph import collecting
     from corpus_assets.session import open_home
@@ -312,9 +336,9 @@ def gc(dry_run: bool, home: str | None) -> "Collected":
     place = Home.resolve(home)
     store, registry = open_home(place)
     if dry_run:
-        return collect_garbage(store, registry, place, dry_run=True)
+        return collect_garbage(store, registry, place, dry_run=True, keep=keep)
     with collecting(registry, lambda line: click.echo(line, err=True)) as fenced:
-        return collect_garbage(store, fenced, place)
+        return collect_garbage(store, fenced, place, keep=keep)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

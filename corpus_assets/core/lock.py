@@ -17,6 +17,7 @@ from corpus_assets.core.store import Output, Store, sha256_hex
 
 FORMAT = "corpus-assets/lock/1"
 RESTORE = "restore it, or recreate it with `corpus lock RECIPE --upgrade all`"
+ONLY_CALIBRATIONS = "use --calibrations to reuse only the lock's calibrations"
 FOLDER = "folder:"
 """Begins the names, for a lock's files and for a version's copies, of models that are folders."""
 
@@ -94,28 +95,37 @@ def check_recipe(lock: Lock, recipe_digest: str) -> None:
     if lock.recipe_digest != recipe_digest:
         raise RecipeError(
             f"the lock is of recipe {lock.recipe_digest[:12]}, this one is {recipe_digest[:12]}; "
-            "use --calibrations to reuse only the lock's calibrations"
+            f"{ONLY_CALIBRATIONS}"
         )
 
 
-def check_models(lock: Lock, models: Mapping[str, str]) -> None:
-    """Refuse to build under a lock with other models from outside than it names."""
+def check_models(
+    lock: Lock,
+    models: Mapping[str, str],
+    whose: str = "the lock",
+    instead: str = ONLY_CALIBRATIONS,
+) -> None:
+    """Refuse to build under a lock with other models from outside than it names. `whose` and
+    `instead` say for people what it is of, and what else they can do."""
     for name, sha256 in lock.models.items():
         if models.get(name) != sha256:
             raise RecipeError(
-                f"the lock pins the model {name} with SHA-256 {sha256}, here is "
-                f"{models.get(name, 'none')}; install that model, or use --calibrations to reuse "
-                "only the lock's calibrations"
+                f"{whose} pins the model {name} with SHA-256 {sha256}, here is "
+                f"{models.get(name, 'none')}; install that model, or {instead}"
             )
 
 
-def check_inputs(lock: Lock, inputs: Mapping[str, tuple[PinnedFile, ...]]) -> None:
+def check_inputs(
+    lock: Lock,
+    inputs: Mapping[str, tuple[PinnedFile, ...]],
+    whose: str = "the lock",
+    instead: str = ONLY_CALIBRATIONS,
+) -> None:
     """Refuse to build under a lock from other files than it names."""
     for name, pinned in lock.inputs.items():
         if canonical_json([f.identity() for f in inputs.get(name, ())]) != canonical_json(
             [f.identity() for f in pinned]
         ):
             raise RecipeError(
-                f"the files of {name} are not those the lock pins; restore them, or use "
-                "--calibrations to reuse only the lock's calibrations"
+                f"the files of {name} are not those that {whose} pins; restore them, or {instead}"
             )

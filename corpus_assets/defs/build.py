@@ -58,11 +58,15 @@ ABOUT = {
 
 
 class BuildConfig(dg.Config):
-    """What the version is called."""
+    """What the version is called, and what it extends."""
 
     version: str = Field(
         default="",
-        description="Name of the version. Empty: the recipe's name and a digest.",
+        description="Name of the version. Empty: the recipe's name and a digest, or the date.",
+    )
+    extends: str = Field(
+        default="",
+        description="Version to which only snapshots are added. Empty: none.",
     )
 
 
@@ -166,9 +170,10 @@ def _open_build(
 ) -> Sequence[Step]:
     """Open the recipe for a run that was started in the UI."""
     asked: Any = context.run_config
-    version = asked.get("ops", {}).get(CORPUS_VERSION, {}).get("config", {}).get("version")
+    config = asked.get("ops", {}).get(CORPUS_VERSION, {}).get("config", {})
+    version, extends = config.get("version"), config.get("extends")
     enter = underway.until_end.enter_context
-    session = enter(corpus.session(Observed(Silent(), context)))
+    session = enter(corpus.session(Observed(Silent(), context), extends or None))
     context.instance.add_run_tags(context.run_id, {RECIPE_TAG: session.pipeline.recipe.name})
     enter(build_lease(session))
     session.progress = Silent()  # each step tells its own log

@@ -26,13 +26,16 @@ from urllib.parse import unquote, urlsplit
 import dagster as dg
 from dagster import DagsterEventType
 
-from catalog.db import Registry
-from corpus_assets.core.errors import CorpusError
+from catalog.db import Registry, VersionRow
+from catalog.errors import CatalogError
+from corpus_assets.core.errors import CorpusError, StoreError
 from corpus_assets.core.home import Home
+from corpus_assets.core.store import Store
 from corpus_assets.defs.links import page
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.defs.sensors import PASSED_OVER
 from corpus_assets.session import open_home
+from corpus_assets.versions import version_growth
 
 LOOKED_AT = 200  # events at a time
 SEND_S = 20.0
@@ -157,7 +160,12 @@ class Seen:
 
 
 def news(
-    instance: dg.DagsterInstance, registry: Registry, seen: Seen, due_days: float, now: datetime
+    instance: dg.DagsterInstance,
+    registry: Registry,
+    seen: Seen,
+    due_days: float,
+    now: datetime,
+    store: Store,
 ) -> Iterator[Notice]:
     """Yield what happened since the last look, and move `seen` on."""
     for run_id, why in _runs(instance, seen):
@@ -172,7 +180,8 @@ def news(
     for row in versions[seen.versions :]:
         seen.versions += 1
         details: dict[str, str | int] = {"documents": row.documents, "tokens": row.tokens}
-        details |= {"status": row.state} | _linked("versions", row.name)
+        details |= {"status": row.state} | _difference(registry, store, row)
+        details |= _linked("versions", row.name)
         yield Notice("version", f"Version {row.name} is published.", details)
     for certificate in registry.certificates()[seen.certificates :]:
         seen.certificates += 1
@@ -241,6 +250,15 @@ def _passed_over(instance: dg.DagsterInstance, run_id: str) -> Iterator[str]:
             yield from (str(line)[:ERROR_CHARS] for line in found.value)
 
 
+def _difference(registry: Registry, store: Store, row: VersionRow) -> dict[str, str | int]:
+    """Return what a version has that the one before it had not."""
+    try:
+        growth = version_growth(registry, store, row)
+    except (CatalogError, StoreError):  # it was deleted meanwhile
+        return {}
+    return {**growth.details()} if growth is not None else {}
+
+
 def _linked(*path: str) -> dict[str, str | int]:
     address = page(*path)
     return {"page": address} if address is not None else {}
@@ -258,7 +276,7 @@ def notices(context: dg.SensorEvaluationContext, corpus: CorpusResource) -> dg.S
     if not channels:
         why = "notifications are off: set CORPUS_NOTIFY_WEBHOOK, _MAIL or _COMMAND"
         return dg.SensorResult(skip_reason=dg.SkipReason(why))
-    _, registry = open_home(Home.resolve(corpus.home or None))
+    store, registry = open_home(Home.resolve(corpus.home or None))
     if not context.cursor:
         seen = Seen.now(context.instance, registry)
         why = "notifications are on"
@@ -266,7 +284,7 @@ def notices(context: dg.SensorEvaluationContext, corpus: CorpusResource) -> dg.S
     seen = Seen(**json.loads(context.cursor))
     due_days = float(os.environ.get("CORPUS_TAKEDOWN_DUE_DAYS", DUE_DAYS))
     sent = 0
-    for notice in news(context.instance, registry, seen, due_days, datetime.now(UTC)):
+    for notice in news(context.instance, registry, seen, due_days, datetime.now(UTC), store):
         channels.send(notice)
         sent += 1
     why = f"{sent} notices were sent" if sent else "nothing happened"

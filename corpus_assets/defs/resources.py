@@ -69,7 +69,9 @@ class CorpusResource(dg.ConfigurableResource):
         return EngineChoice.resolve(self.engine, self.workers, self.ray_address, local_workers)
 
     @contextlib.contextmanager
-    def session(self, progress: Progress | None = None) -> Iterator[Session]:
+    def session(
+        self, progress: Progress | None = None, extends: str | None = None
+    ) -> Iterator[Session]:
         """Open a session for this step."""
         with open_session(
             self.chosen_recipe,
@@ -79,6 +81,7 @@ class CorpusResource(dg.ConfigurableResource):
             progress=progress,
             upgrade=(ALL_CALIBRATIONS,) if self.recalibrate else (),
             engine=self.chosen_engine(),
+            extends=extends,
         ) as session:
             yield session
 

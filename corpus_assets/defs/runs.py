@@ -36,8 +36,9 @@ class DagsterRuns:
 
             in_run_of(takedown_job, {}, steps)
             return
+        extends = first.extends.name if first.extends is not None else ""
         config = {
-            "ops": {CORPUS_VERSION: {"config": {"version": version}}},
+            "ops": {CORPUS_VERSION: {"config": {"version": version, "extends": extends}}},
             "resources": {"corpus": {"config": self._config}},
         }
         in_run_of(build_version, config, steps)

@@ -10,11 +10,15 @@ written down is not new.
 
 import dagster as dg
 
+from corpus_assets.build import CORPUS_VERSION
+from corpus_assets.core.home import Home
 from corpus_assets.core.identity import digest
 from corpus_assets.defs.build import build_version
 from corpus_assets.defs.partitions import SNAPSHOTS
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets.inspect import follow
+from corpus_assets.session import open_home
+from corpus_assets.versions import extendable
 
 PASSED_OVER = "passed_over"
 INGESTED = ("source_files", "documents", "signatures")
@@ -101,12 +105,14 @@ def new_snapshots(context: dg.SensorEvaluationContext, corpus: CorpusResource) -
 @dg.sensor(
     job=build_version,
     minimum_interval_seconds=30,
-    description="Builds the recipe once when all of its snapshots are ingested.",
+    description="Builds the recipe once when all of its snapshots are ingested; extends its newest "
+    "release where only snapshots were added.",
 )
 def ingested_snapshots(
     context: dg.SensorEvaluationContext, corpus: CorpusResource
 ) -> dg.SensorResult:
-    """Build the recipe as it is now, once, when every snapshot that it names is ingested."""
+    """Build the recipe as it is now, once, when every snapshot that it names is ingested. Where it
+    only adds snapshots to its newest release, the version extends that."""
     recipe = corpus.book().recipe
     if not recipe.snapshots:
         return dg.SensorResult(skip_reason=dg.SkipReason("the recipe has no snapshot yet"))
@@ -116,4 +122,7 @@ def ingested_snapshots(
         if waiting:
             why = f"{asset} of {waiting[0]} is not ingested yet"
             return dg.SensorResult(skip_reason=dg.SkipReason(why))
-    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"build/{recipe.digest}")])
+    extends = extendable(*open_home(Home.resolve(corpus.home or None)), recipe)
+    config = {"ops": {CORPUS_VERSION: {"config": {"extends": extends}}}} if extends else {}
+    request = dg.RunRequest(run_key=f"build/{recipe.digest}", run_config=config)
+    return dg.SensorResult(run_requests=[request])

@@ -37,7 +37,11 @@ from corpus_assets.ingest import listed_as
 from corpus_assets.models import model_at
 
 BESIDE_RECIPE = "recipe:"
-NOT_PLANNED_WITH = {"panels", "survival", "drift", "gate", "evidence", "takedowns"}
+NOT_PLANNED_WITH = {
+    *("panels", "survival", "drift", "gate", "evidence", "takedowns"),
+    "retention",
+    "snapshot_order",  # the snapshots before this one are named beside the recipe, in their order
+}
 """Keys of a recipe that no task of a snapshot follows from."""
 
 

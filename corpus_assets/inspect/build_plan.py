@@ -56,16 +56,18 @@ class PlannedAsset:
 def planned_assets(session: Session, lock: str | None) -> Named[PlannedAsset]:
     """Ask the graph, part by part, without running anything."""
     pipeline, taken = session.pipeline, session.reused
+    extended = f"version {session.extends.name}" if session.extends is not None else None
     lines = plan_build(pipeline, session.registry)
     fresh = fresh_calibrations(pipeline)
     foreseen = foresee(pipeline)
     pinned: dict[str, dict[str, PlannedCalibration]] = {}
     for name, would_be in fresh.items():
         asset = pipeline.graph.asset_of(name.partition("/")[0]).name
-        origin = taken.origin.get(name, lock)
+        origin = taken.origin.get(name, lock or extended)
         pinned.setdefault(asset, {})[name] = PlannedCalibration(origin, would_be)
     fallbacks = pipeline.recipe.fallbacks_in_use() if pipeline.recipe.use_fallbacks else None
     said = taken.lines()
+    said += [session.extends.line(pipeline.recipe)] if session.extends is not None else []
     for kind, what in (
         (OTHER, "a fresh lock would change"),
         (UNKNOWN, "a fresh lock would recompute"),

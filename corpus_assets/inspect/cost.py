@@ -2,19 +2,22 @@
 
 A version's cost is that of the artifacts it was made of, each counted once, by whichever build
 computed it. An estimate scales the cost of a source's parts and snapshots by the bytes of its
-files; calibrations learn from samples, and are counted once. The interval is what other draws of
-as many parts would have given (bootstrap over parts): it knows nothing of crawls unlike the
-measured one.
+files. Stages that compare a snapshot with earlier ones go by the bytes of all of these, so that with
+`clusters.scope: all` the hundredth crawl costs more than the first. Calibrations learn from samples,
+and are counted once. The interval is what other draws of as many parts and snapshots would have given
+(bootstrap): it knows nothing of crawls unlike the measured ones.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
+import numpy.typing as npt
 import yaml
 
 from catalog.answers import JSON_ONLY, Bytes, Count, Shown
@@ -25,9 +28,11 @@ from catalog.pages import Section, render
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.stage import Scope
-from corpus_assets.ingest import DOCUMENTS, Suppressions
-from corpus_assets.session import Session, open_home, reopen_session
+from corpus_assets.ingest import DOCUMENTS
+from corpus_assets.recipe import Recipe
+from corpus_assets.session import open_home, pipeline_of, reopen_session
 from corpus_assets.stages import STAGES
+from corpus_assets.versions import LEVELS, load_published_recipe
 
 HOUR_S = 3600.0
 TEMPLATE = Path(__file__).parent / "templates" / "cost.html"
@@ -36,7 +41,9 @@ TRILLION = 1e12
 DRAWS = 1000
 SEED = 20
 BETWEEN = (5.0, 95.0)  # percentiles of the draws
-
+FEW_PARTS = 10  # whose draws say too little of how much parts differ
+TELLS_APART = 1e-3  # of the squared sizes: how unlike the windows of snapshots have to be
+Floats = npt.NDArray[np.float64]
 
 OWN_PRICES = "prices are round defaults; pass your own with --prices"
 
@@ -255,7 +262,7 @@ def artifacts_of(home: Home, version: str) -> list[ArtifactRow]:
     """Return everything a version was made of: the results of its tasks under its lock, and of
     the calibrations that the lock pins, what they were made from."""
     with reopen_session(home, version) as session:
-        pipeline = replace(session.pipeline, suppressions=_orders_of(session, version))
+        pipeline = pipeline_of(session, version)
         tasks = [
             task
             for stage in STAGES
@@ -275,13 +282,6 @@ def artifacts_of(home: Home, version: str) -> list[ArtifactRow]:
             found[row.stage, row.fingerprint] = row
             waiting += [each for i in row.inputs for each in makers.get(i.content_hash, ())]
     return list(found.values())
-
-
-def _orders_of(session: Session, version: str) -> Suppressions:
-    """Return the standing orders that a version was built under: those filed before it."""
-    published = session.registry.version(version).created_at
-    _, rows = session.registry.orders()
-    return Suppressions.from_rows((r.kind, r.value) for r in rows if r.created_at <= published)
 
 
 def by_stage(rows: Iterable[ArtifactRow]) -> dict[str, list[ArtifactRow]]:
@@ -377,10 +377,16 @@ class Crawls:
     file_gib: float
 
     @property
+    def crawl_bytes(self) -> float:
+        return self.files * self.file_gib * GIB
+
+    @property
     def bytes(self) -> float:
-        return self.crawls * self.files * self.file_gib * GIB
+        return self.crawls * self.crawl_bytes
 
 
+Reach = Literal["per_snapshot", "all"] | int
+"""How many earlier snapshots one is compared with, as `clusters.scope` says it."""
 Interval = list[float]
 """The 5th percentile, what was measured, the 95th percentile."""
 
@@ -411,14 +417,18 @@ class Estimate:
     version: Annotated[str, Shown("measured on")]
     source: str
     measured_parts: Count
+    measured_snapshots: Count
     measured_bytes: Annotated[Bytes, Shown("measured")]
     source_bytes: Annotated[float, Shown("size of the crawls", size)]
     crawls: Count
     cores: Count
+    compared_with: Annotated[int, Shown("earlier crawls the last is compared with")]
     calibrations_cpu_hours: Annotated[float, Shown("CPU hours of calibrations", short)]
     cpu_hours: Annotated[Interval, Shown("CPU hours", _span)]
+    last_crawl_cpu_hours: Annotated[Interval, Shown("CPU hours of the last crawl", _span)]
     days: Annotated[Interval, Shown(form=_span)]
     stored_bytes: Annotated[Interval, Shown("stored", _sizes)]
+    stored_by_keep: Annotated[Mapping[str, Interval], JSON_ONLY]
     writes: Annotated[float, Shown(form="{:,.0f}".format)]
     reads: Annotated[float, Shown(form="{:,.0f}".format)]
     money: Annotated[Interval, Shown(form=_span)]
@@ -428,26 +438,42 @@ class Estimate:
     @property
     def notes(self) -> list[str]:
         mean = size(self.measured_bytes / self.measured_parts)
-        said = (
+        kept = ", ".join(f"{_sizes(n)} with --keep {k}" for k, n in self.stored_by_keep.items())
+        said = [
             f"the parts measured have {mean} each; the fixed cost per part is included, so small "
-            "parts give high figures; storage is per month"
-        )
-        return [said, *([OWN_PRICES] if self.prices == Prices() else [])]
+            "parts give high figures",
+            f"storage is per month; after `corpus gc`: {kept}",
+            "not counted: the driver, publishing, takedowns, idle cores between stages, transfer fees",
+        ]
+        if self.measured_parts < FEW_PARTS:
+            said.append(f"fewer than {FEW_PARTS} parts were measured: the ranges are too narrow")
+        if self.measured_snapshots == 1:
+            said.append(
+                "one snapshot was measured: ranges have no spread of stages that work on whole "
+                "snapshots, such as clusters, and a byte of an earlier crawl is taken to cost them as "
+                "much as one of the crawl itself"
+            )
+        return [*said, *([OWN_PRICES] if self.prices == Prices() else [])]
 
 
 def estimate(
-    home: Home, version: VersionRow, crawls: Crawls, cores: int, prices: Prices
+    home: Home, version: VersionRow, crawls: Crawls, cores: int, prices: Prices, scope: Reach
 ) -> Estimate:
-    """Scale what the parts of a version's largest source took to whole crawls."""
-    measured = _Measured.of(open_home(home)[1], artifacts_of(home, version.name))
-    scale = crawls.bytes
-    cpu = {s: _times(r, scale) for s, r in measured.rates("cpu_seconds", 1 / HOUR_S).items()}
-    stored = {s: _times(r, scale) for s, r in measured.rates("bytes").items()}
+    """Scale what the parts of a version's largest source took to whole crawls, whose clusters reach
+    as far back as `scope` says."""
+    store, registry = open_home(home)
+    own, _ = load_published_recipe(store, version.recipe_digest)
+    measured = _Measured.of(registry, artifacts_of(home, version.name), own)
+    windows = [1 + _reach(scope, earlier) for earlier in range(crawls.crawls)]
+    every = _Asked(crawls.bytes, sum(windows) * crawls.crawl_bytes)
+    last = _Asked(crawls.crawl_bytes, windows[-1] * crawls.crawl_bytes)
+    cpu = {s: measured.total(every, "cpu_seconds", [s]) for s in measured.stages}
+    stored = {s: measured.total(every, "bytes", [s]) for s in measured.stages}
     once = cost_of(measured.once)
-    cpu_all = [once.cpu_hours + h for h in _times(measured.rate("cpu_seconds", 1 / HOUR_S), scale)]
-    bytes_all = [once.bytes_out + b for b in _times(measured.rate("bytes"), scale)]
-    # Requests go by parts: a larger file is no more objects.
-    writes, reads = (crawls.crawls * crawls.files * n for n in measured.requests_a_part())
+    cpu_all = _in_hours(measured.total(every, "cpu_seconds"), once.cpu_hours)
+    wall_all = _in_hours(measured.total(every, "wall_seconds"), once.wall_hours)
+    bytes_all = [once.bytes_out + n for n in measured.total(every, "bytes")]
+    writes, reads = measured.requests(every, crawls.crawls * crawls.files)
     money = [
         c * prices.cpu_hour
         + b / GIB * prices.gib_month
@@ -459,24 +485,60 @@ def estimate(
         version=version.name,
         source=measured.source,
         measured_parts=len(measured.sizes),
+        measured_snapshots=len(measured.snapshots),
         measured_bytes=int(sum(measured.sizes)),
-        source_bytes=scale,
+        source_bytes=crawls.bytes,
         crawls=crawls.crawls,
         cores=cores,
+        compared_with=windows[-1] - 1,
         calibrations_cpu_hours=once.cpu_hours,
         cpu_hours=cpu_all,
-        days=[hours / cores / 24 for hours in cpu_all],
+        last_crawl_cpu_hours=_in_hours(measured.total(last, "cpu_seconds")),
+        days=[hours / cores / 24 for hours in wall_all],
         stored_bytes=bytes_all,
+        stored_by_keep={
+            keep: measured.total(every, "bytes", measured.stages - gone)
+            for keep, gone in LEVELS.items()
+            if gone
+        },
         writes=writes,
         reads=reads,
         money=money,
         prices=prices,
-        stages=tuple(StageEstimate(stage, cpu[stage], stored[stage]) for stage in cpu),
+        stages=tuple(
+            StageEstimate(stage.name, _in_hours(cpu[stage.name]), stored[stage.name])
+            for stage in STAGES
+            if stage.name in cpu
+        ),
     )
 
 
-def _times(rate: Sequence[float], factor: float) -> Interval:
-    return [each * factor for each in rate]
+def _reach(scope: Reach, earlier: int) -> int:
+    """Return how many of the snapshots before one it is compared with."""
+    if isinstance(scope, int):
+        return min(scope, earlier)
+    return earlier if scope == "all" else 0
+
+
+def _in_hours(seconds: Interval, more: float = 0.0) -> Interval:
+    return [each / HOUR_S + more for each in seconds]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Bytes of source files, and those of the windows in which they are compared."""
+
+    bytes: float
+    windows: float
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """What was measured of a snapshot as a whole."""
+
+    bytes: float
+    window: float  # its bytes, and those of the earlier ones that it was compared with
+    rows: dict[str, list[ArtifactRow]]  # by stage
 
 
 @dataclass(frozen=True)
@@ -486,20 +548,21 @@ class _Measured:
     source: str
     sizes: list[float]
     parts: list[dict[str, list[ArtifactRow]]]  # in the order of `sizes`, by stage
-    whole: dict[str, list[ArtifactRow]]  # of its snapshots as a whole
+    snapshots: list[_Snapshot]
     once: list[ArtifactRow]  # calibrations
 
     @classmethod
-    def of(cls, registry: Registry, rows: Sequence[ArtifactRow]) -> "_Measured":
-        sources: dict[str, float] = defaultdict(float)
+    def of(cls, registry: Registry, rows: Sequence[ArtifactRow], recipe: Recipe) -> "_Measured":
         source_of = {snapshot.name: snapshot.source for snapshot in registry.snapshots()}
         files = {
             (name, file.part): float(file.bytes)
-            for name in {row.snapshot for row in rows if row.snapshot in source_of}
-            if name is not None
+            for name in recipe.snapshots
             for file in registry.source_files(name)
         }
+        size_of: dict[str, float] = defaultdict(float)
+        sources: dict[str, float] = defaultdict(float)
         for (name, _), n_bytes in files.items():
+            size_of[name] += n_bytes
             sources[source_of[name]] += n_bytes
         if not sources:
             raise CorpusError("this home has no measured parts: build a small version first")
@@ -508,7 +571,9 @@ class _Measured:
         known = {stage.name for stage in STAGES}
         parts: dict[tuple[str, int], dict[str, list[ArtifactRow]]]
         parts = {key: defaultdict(list) for key in chosen}
-        whole: dict[str, list[ArtifactRow]] = defaultdict(list)
+        whole: dict[str, dict[str, list[ArtifactRow]]] = {
+            name: defaultdict(list) for name, _ in chosen
+        }
         once: list[ArtifactRow] = []
         for row in rows:
             key = (row.snapshot or "", -1 if row.part is None else row.part)
@@ -518,37 +583,95 @@ class _Measured:
                 once.append(row)
             elif STAGES[row.stage].scope is Scope.PART and key in parts:
                 parts[key][row.stage].append(row)
-            elif source_of.get(row.snapshot or "") == source:
-                whole[row.stage].append(row)
-        return cls(source, [files[key] for key in chosen], [parts[k] for k in chosen], whole, once)
-
-    def rates(self, column: str, unit: float = 1.0) -> dict[str, list[float]]:
-        """Return (low, middle, high) per source byte of every stage."""
-        stages = by_stage(row for part in self.parts for some in part.values() for row in some)
-        order = [stage.name for stage in STAGES if stage.name in {*stages, *self.whole}]
-        return {stage: self.rate(column, unit, [stage]) for stage in order}
-
-    def rate(
-        self, column: str, unit: float = 1.0, stages: Sequence[str] | None = None
-    ) -> list[float]:
-        """Return (low, middle, high) per source byte of some stages, or of all."""
-        sizes = np.array(self.sizes)
-        own = np.array([_sum(part, column, stages) for part in self.parts])
-        whole = _sum(self.whole, column, stages) / sizes.sum()
-        draws = np.random.Generator(np.random.PCG64(SEED)).integers(
-            len(sizes), size=(DRAWS, len(sizes))
+            elif row.snapshot in whole:
+                whole[row.snapshot][row.stage].append(row)
+        order = recipe.snapshots
+        snapshots = [
+            _Snapshot(size_of[name], sum(size_of[each] for each in order[i - back : i + 1]), found)
+            for name, found in whole.items()
+            for i in [order.index(name)]
+            for back in [_reach(recipe.clusters.scope, i)]
+        ]
+        return cls(
+            source, [files[key] for key in chosen], [parts[k] for k in chosen], snapshots, once
         )
-        drawn = own[draws].sum(axis=1) / sizes[draws].sum(axis=1)
-        low, high = np.percentile(drawn, BETWEEN)
-        middle = own.sum() / sizes.sum()
-        return [float(unit * (each + whole)) for each in (low, middle, high)]
 
-    def requests_a_part(self) -> tuple[float, float]:
-        rows = [row for part in self.parts for some in part.values() for row in some]
-        cost = cost_of(rows)
-        return cost.objects / len(self.parts), cost.reads / len(self.parts)
+    @cached_property
+    def stages(self) -> frozenset[str]:
+        """Stages that were measured."""
+        return frozenset(
+            stage
+            for rows in (*self.parts, *(each.rows for each in self.snapshots))
+            for stage in rows
+        )
+
+    def total(self, asked: _Asked, column: str, stages: Collection[str] | None = None) -> Interval:
+        """Return (low, middle, high) of a column for so many bytes, of some stages or of all.
+
+        Parts and snapshots are drawn again apart; stages that read several snapshots go by their own
+        bytes and by those of the earlier ones, all others by their own."""
+        wanted = self.stages if stages is None else stages
+        across = [stage for stage in wanted if STAGES[stage].reads_all]
+        own = [stage for stage in wanted if not STAGES[stage].reads_all]
+        sizes = np.array(self.sizes)
+        costs = np.array([_sum(part, column, wanted) for part in self.parts])
+        of_parts = _drawn(costs, sizes, SEED) * asked.bytes
+        by_size = np.array([each.bytes for each in self.snapshots])
+        of_own = np.array([_sum(each.rows, column, own) for each in self.snapshots])
+        of_snapshots = _drawn(of_own, by_size, SEED + 1) * asked.bytes
+        earlier = np.array([each.window for each in self.snapshots]) - by_size
+        of_across = np.array([_sum(each.rows, column, across) for each in self.snapshots])
+        own_rate, earlier_rate = _fitted(of_across, by_size, earlier, SEED + 1)
+        of_windows = own_rate * asked.bytes + earlier_rate * (asked.windows - asked.bytes)
+        middle, *draws = of_parts + of_snapshots + of_windows
+        low, high = np.percentile(draws, BETWEEN)
+        return [float(low), float(middle), float(high)]
+
+    def requests(self, asked: _Asked, parts: int) -> tuple[float, float]:
+        """Return writes and reads for so many parts: a larger file is no more objects. Of stages over
+        a snapshot they go by the parts measured, and where they read several by the windows."""
+        own, across = list[ArtifactRow](), list[ArtifactRow]()
+        for rows in (*self.parts, *(each.rows for each in self.snapshots)):
+            for stage, some in rows.items():
+                (across if STAGES[stage].reads_all else own).extend(some)
+        each, wide = cost_of(own), cost_of(across)
+        n = len(self.parts)
+        windows = sum(one.window for one in self.snapshots) / sum(self.sizes)
+        reads_wide = wide.reads / windows * asked.windows / asked.bytes
+        return (each.objects + wide.objects) / n * parts, (each.reads + reads_wide) / n * parts
 
 
-def _sum(part: Mapping[str, list[ArtifactRow]], column: str, stages: Sequence[str] | None) -> float:
-    names = part if stages is None else [stage for stage in stages if stage in part]
-    return float(sum(getattr(row, column) or 0 for name in names for row in part[name]))
+def _draws(n: int, seed: int) -> npt.NDArray[np.int64]:
+    """Return what was measured, then DRAWS draws of as many with replacement."""
+    drawn = np.random.Generator(np.random.PCG64(seed)).integers(n, size=(DRAWS, n))
+    return np.concatenate([np.arange(n)[None], drawn])
+
+
+def _drawn(costs: Floats, sizes: Floats, seed: int) -> Floats:
+    """Return the cost of a byte, as measured and in each draw."""
+    draws = _draws(len(sizes), seed)
+    return np.asarray(costs[draws].sum(axis=1) / sizes[draws].sum(axis=1))
+
+
+def _fitted(costs: Floats, own: Floats, earlier: Floats, seed: int) -> tuple[Floats, Floats]:
+    """Return the cost of an own byte and of an earlier one, as measured and in each draw: the best
+    fit of which neither is negative. Where snapshots do not tell the two apart they are the same,
+    which is the most that an earlier byte can be expected to cost."""
+    draws = _draws(len(own), seed)
+    c, o, e = costs[draws], own[draws], earlier[draws]
+    oo, ee, oe, oc, ec = ((x * y).sum(axis=1) for x, y in ((o, o), (e, e), (o, e), (o, c), (e, c)))
+    same = c.sum(axis=1) / (o + e).sum(axis=1)
+    apart = oo * ee - oe * oe
+    is_apart = apart > TELLS_APART * oo * ee
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_own, of_earlier = (ee * oc - oe * ec) / apart, (oo * ec - oe * oc) / apart
+        none_own, none_earlier = of_own < 0, of_earlier < 0
+        of_own = np.where(none_own, 0.0, np.where(none_earlier, oc / oo, of_own))
+        of_earlier = np.where(none_earlier, 0.0, np.where(none_own, ec / ee, of_earlier))
+    return np.where(is_apart, of_own, same), np.where(is_apart, of_earlier, same)
+
+
+def _sum(part: Mapping[str, list[ArtifactRow]], column: str, stages: Collection[str]) -> float:
+    return float(
+        sum(getattr(row, column) or 0 for name in stages if name in part for row in part[name])
+    )

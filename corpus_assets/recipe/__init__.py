@@ -14,7 +14,12 @@ if TYPE_CHECKING:
         shipped_file,
         value_at,
     )
-    from corpus_assets.recipe.operations import DriftBounds, TakedownSettings
+    from corpus_assets.recipe.operations import (
+        KEEPS,
+        DriftBounds,
+        Retention,
+        TakedownSettings,
+    )
     from corpus_assets.recipe.recipe import Recipe
     from corpus_assets.recipe.skipped_files import load_skipped, save_skipped
     from corpus_assets.recipe.snapshots import (
@@ -31,12 +36,14 @@ else:
     __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
+    "KEEPS",
     "LEARNING_RATES",
     "AddedSnapshot",
     "ComparisonRule",
     "DriftBounds",
     "EvidenceSettings",
     "Recipe",
+    "Retention",
     "Runs",
     "TakedownSettings",
     "add_snapshot",

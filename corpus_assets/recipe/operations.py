@@ -1,6 +1,6 @@
 """Settings that judge or time and change no byte of a version; none of them is part of an identity."""
 
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -85,3 +85,8 @@ class TakedownSettings(Settings):
         default=False,
         description="leave revoked versions and their text to `corpus gc`",
     )
+
+
+Retention = Literal["all", "takedowns", "published"]
+"""What is kept of a published version's results."""
+KEEPS: tuple[Retention, ...] = get_args(Retention)  # from the most to the least

@@ -21,6 +21,7 @@ from corpus_assets.recipe.evidence import EvidenceSettings
 from corpus_assets.recipe.operations import (
     DriftSettings,
     ReleaseGateSettings,
+    Retention,
     TakedownSettings,
 )
 from corpus_assets.select import SINGLE_TIER, Bounds, GroupBy, SelectionSettings, group_values
@@ -109,6 +110,12 @@ class Recipe(Settings):
     name: Name
     seed: int = Field(ge=0, lt=2**63)
     sources: tuple[SourceEntry, ...] = Field(min_length=1)
+    snapshot_order: tuple[Name, ...] = Field(
+        default=(),
+        exclude_if=is_absent,
+        description="snapshots that come first in deduplication, in this order; the others follow in "
+        "the order of the sources",
+    )
     calibrate_on: tuple[str, ...] | None = None  # snapshots that cutoffs and tokenizer learn from
     blocklists: tuple[str, ...] = ()
     blocked_categories: Categories = Field(
@@ -154,6 +161,11 @@ class Recipe(Settings):
         default=TakedownSettings(),
         description="when takedowns run",
     )
+    retention: Retention = Field(
+        default="all",
+        description="what `corpus gc` leaves of live versions: `all` results; `takedowns`: not what "
+        "only calibrations read; `published`: only what versions name, the rest is computed again",
+    )
     fallbacks: dict[Name, Fallback] = Field(
         default={}, description="replacements for missing models, by name, used only on request"
     )
@@ -175,6 +187,10 @@ class Recipe(Settings):
             twice = sorted({name for name in listed if listed.count(name) > 1})
             if twice:
                 raise ValueError(f"sources: duplicate {what} {twice[0]}; rename one")
+        if strange := sorted(set(self.snapshot_order) - set(names)):
+            raise ValueError(
+                f"snapshot_order names the unknown snapshot {strange[0]}; known: {', '.join(names)}"
+            )
         for name in set(self.use_fallbacks) - set(self.fallbacks):
             raise ValueError(
                 f"use_fallbacks: the recipe has no fallback {name}; known: "
@@ -311,8 +327,9 @@ class Recipe(Settings):
 
     @property
     def snapshots(self) -> tuple[str, ...]:
-        """All snapshot names, in recipe order; the order is their rank in deduplication."""
-        return tuple(name for source in self.sources for name in source.snapshots)
+        """All snapshot names in the order of their ranks in deduplication."""
+        listed = (name for source in self.sources for name in source.snapshots)
+        return tuple(dict.fromkeys((*self.snapshot_order, *listed)))
 
     @property
     def has_labels(self) -> bool:
@@ -457,6 +474,7 @@ class Recipe(Settings):
         del body["drift"]  # it judges what comes out, and changes nothing of it
         del body["gate"], body["evidence"]  # as `drift`
         del body["takedowns"]  # when they are carried out, not what comes out
+        del body["retention"]  # what is left of it afterwards
         body["tokenizer"] = self.tokenizer.identity()
         body["sources"] = [source.identity() for source in self.sources]
         body["documents"] = self.documents.identity()

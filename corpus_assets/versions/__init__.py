@@ -7,6 +7,13 @@ from catalog.doors import lazy_exports
 if TYPE_CHECKING:
     from corpus_assets.versions.cluster_changes import ClusterChange
     from corpus_assets.versions.drift import DRIFT_CHECKS, drift_checks, drift_lines
+    from corpus_assets.versions.extension import (
+        Extended,
+        check_unchanged,
+        continued,
+        extendable,
+        find_extended,
+    )
     from corpus_assets.versions.foreseen import Foreseen, foresee, warning_before_tokens
     from corpus_assets.versions.funnel import FunnelStep, funnel_steps
     from corpus_assets.versions.gates import (
@@ -16,6 +23,7 @@ if TYPE_CHECKING:
         release_if_passed,
     )
     from corpus_assets.versions.gc import WEIGHTS_FOLDER, Collected, collect_garbage
+    from corpus_assets.versions.growth import version_growth
     from corpus_assets.versions.panel import check_panels
     from corpus_assets.versions.pins import (
         ALL_CALIBRATIONS,
@@ -44,6 +52,7 @@ if TYPE_CHECKING:
         load_removed,
         removed_by_requests,
     )
+    from corpus_assets.versions.retention import LEVELS
     from corpus_assets.versions.version import (
         Version,
         default_version_name,
@@ -58,12 +67,14 @@ else:
 __all__ = [
     "ALL_CALIBRATIONS",
     "DRIFT_CHECKS",
+    "LEVELS",
     "MODELS_GATE",
     "PREVIOUS",
     "WEIGHTS_FOLDER",
     "Change",
     "ClusterChange",
     "Collected",
+    "Extended",
     "Foreseen",
     "FunnelStep",
     "Removed",
@@ -72,11 +83,15 @@ __all__ = [
     "check_artifact_rows",
     "check_panels",
     "check_published",
+    "check_unchanged",
     "collect_garbage",
+    "continued",
     "default_version_name",
     "distinct_removed",
     "drift_checks",
     "drift_lines",
+    "extendable",
+    "find_extended",
     "foresee",
     "forget_removed",
     "funnel_steps",
@@ -101,5 +116,6 @@ __all__ = [
     "removed_by_requests",
     "reuse_calibrations",
     "shard_groups",
+    "version_growth",
     "warning_before_tokens",
 ]

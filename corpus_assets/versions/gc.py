@@ -4,7 +4,7 @@
 2. So do those that no version ever named, for some days: a build that was stopped goes on from
    them. Text that a takedown's order names is not spared: a part that holds any goes.
 3. Other artifacts stay when every stored file they were made from is still there, or is a
-   calibration that a live version pins.
+   calibration that a live version pins; fewer where retention says so (`versions.retention`).
 4. The rest is deleted, its entries in indexes of results and its result first, so that a killed collection
    leaves nothing to trust; with it the copies of files that
    recipes name (`sources/files/`) where no version is left that needs them, and the weights of small
@@ -57,8 +57,10 @@ from corpus_assets.ingest import (
     Suppressions,
     covered_records,
 )
+from corpus_assets.recipe import Retention
 from corpus_assets.stages import STAGES
 from corpus_assets.versions.published import published_files, published_pins
+from corpus_assets.versions.retention import Freeable, expendable, freeable, kept_level
 
 ARTIFACT_FILE = re.compile(r"artifacts/(?P<stage>[a-z_]+)/(?P<fingerprint>[0-9a-f]{64})/[^/]+")
 WEIGHTS_FOLDER = "evidence/weights"
@@ -78,14 +80,16 @@ class Collected:
     left: tuple[str, ...] = ()  # files that could not be deleted
     why: str = ""  # the first of them was not
     is_dry_run: bool = False
+    freeable: tuple[Freeable, ...] = ()  # what other values of `keep` would free
 
     def __str__(self) -> str:
         verb = "would delete" if self.is_dry_run else "deleted"
-        return (
+        said = (
             f"{verb} {counted(self.artifacts, 'artifact')} and "
             f"{counted(self.versions, 'revoked version')}: {counted(self.files, 'file')}, "
             f"{self.bytes / 2**20:.1f} MiB"
         )
+        return "\n".join([said, *map(str, self.freeable)])
 
     @property
     def ok(self) -> bool:
@@ -104,10 +108,12 @@ def collect_garbage(
     home: Home | None = None,
     dry_run: bool = False,
     keep_revoked: bool = False,
+    keep: Retention | None = None,
 ) -> Collected:
     """Delete what no live version uses, and what killed runs left in the store and in `home`.
 
-    `keep_revoked` leaves what is recorded: only the leftovers of killed runs go.
+    `keep_revoked` leaves what is recorded: only the leftovers of killed runs go. `keep` says how
+    much of live versions' results stays; by default that is what their recipes say.
     """
     versions = registry.versions()
     live = [version for version in versions if version.status == "live"]
@@ -119,6 +125,9 @@ def collect_garbage(
         spared = _unpublished(store, registry, artifacts, home or Home)
         ranges = _ranges(store, artifacts)
         dead = dead_artifacts(artifacts, named, _pinned(store, live), spared, ranges)
+        keep = keep or kept_level(store, live)
+        alive = _without(artifacts, dead)
+        dead += expendable(alive, keep)
     stray = _unrecorded(store, artifacts)
     kept = {version.name for version in (versions if keep_revoked else live)}
     unused: list[str] = []
@@ -171,7 +180,13 @@ def collect_garbage(
         tuple(sorted(left)),
         next(iter(left.values()), ""),
         dry_run,
+        freeable(_without(artifacts, dead), keep) if keep is not None else (),
     )
+
+
+def _without(rows: Iterable[ArtifactRow], gone: Iterable[ArtifactRow]) -> list[ArtifactRow]:
+    named = {(row.stage, row.fingerprint) for row in gone}
+    return [row for row in rows if (row.stage, row.fingerprint) not in named]
 
 
 def _gone_copies(registry: Registry, home: Path) -> Iterator[CopyRow]:

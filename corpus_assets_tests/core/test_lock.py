@@ -129,5 +129,7 @@ def test_other_files_than_the_pinned_ones_are_refused() -> None:
     check_inputs(lock(), inputs | {"crawl-2": ()})
     changed = inputs["crawl-1"][0].model_copy(update={"sha256": "00"})
     for other in ({}, {"crawl-1": ()}, {"crawl-1": (changed,)}):
-        with pytest.raises(RecipeError, match="the files of crawl-1 are not those the lock pins"):
+        with pytest.raises(
+            RecipeError, match="the files of crawl-1 are not those that the lock pins"
+        ):
             check_inputs(lock(), other)

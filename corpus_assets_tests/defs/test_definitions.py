@@ -31,7 +31,12 @@ from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.crawl_server import CrawlServer
 from corpus_assets_tests.ingest.crawl.crawl_corpus import FIRST
 from corpus_assets_tests.ingest.crawl.crawl_corpus import Place as CrawlPlace
-from corpus_assets_tests.small_corpus import SNAPSHOTS, make_small_corpus
+from corpus_assets_tests.small_corpus import (
+    SNAPSHOTS,
+    THIRD,
+    add_third_crawl,
+    make_small_corpus,
+)
 
 BY_SNAPSHOT = {asset.name for asset in STAGES.assets.values() if asset.is_by_snapshot}
 OVER_ALL = set(STAGES.assets) - BY_SNAPSHOT
@@ -280,6 +285,29 @@ def test_a_build_is_asked_for_once_all_snapshots_are_ingested(corpus: CorpusReso
         keys = [[r.run_key for r in a.run_requests or ()] for a in asked if a]  # type: ignore[union-attr]
         assert keys[0] == keys[1]
         assert len(keys[0]) == 1
+
+
+def test_a_build_extends_the_newest_release_where_only_snapshots_are_new(place: Place) -> None:
+    corpus = CorpusResource(recipe=str(place.recipe), home=str(place.home))
+
+    def asked(instance: dg.DagsterInstance) -> list[object]:
+        with dg.build_sensor_context(instance=instance, resources={"corpus": corpus}) as context:
+            tick = ingested_snapshots(context)
+        assert isinstance(tick, dg.SensorResult)
+        return [request.run_config for request in tick.run_requests or ()]
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        for asset in INGESTED:
+            for snapshot in (*SNAPSHOTS, THIRD):
+                event = dg.AssetMaterialization(asset, partition=snapshot)
+                instance.report_runless_asset_event(event)
+        assert asked(instance) == [{}], "nothing is new"
+        add_third_crawl(place.recipe)
+        (config,) = asked(instance)
+        assert config == {"ops": {"corpus_version": {"config": {"extends": VERSION}}}}
+        assert dg.validate_run_config(build_version, config)
+        place.recipe.write_text(place.recipe.read_text().replace("min: 30", "min: 31"))
+        assert asked(instance) == [{}], "another threshold makes all of it again"
 
 
 def test_a_recipe_without_snapshots_is_not_built(tmp_path: Path) -> None:

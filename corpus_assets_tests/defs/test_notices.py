@@ -19,6 +19,7 @@ from catalog.formats.store import FileStore
 from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target
 from corpus_assets.core.home import Home
+from corpus_assets.core.store import open_store
 from corpus_assets.defs.notice_sensor import Channels, Notice, NotSent, Seen, news, notices
 from corpus_assets.defs.resources import CorpusResource
 from corpus_assets_tests.conftest import VERSION, Place
@@ -121,33 +122,35 @@ def run(instance: dg.DagsterInstance, how: str) -> None:
 
 def test_what_happened_is_told_once_and_the_past_is_not(place: Place) -> None:
     registry = Registry(Home.resolve(str(place.home)).catalog_url)
+    store = open_store(str(place.store))
     now = datetime.now(UTC)
     with dg.DagsterInstance.ephemeral() as instance:
         run(instance, "dead")
         run(instance, "broken")
         seen = Seen.now(instance, registry)
-        assert list(news(instance, registry, seen, 30, now)) == []
+        assert list(news(instance, registry, seen, 30, now, store)) == []
         run(instance, "well")
         run(instance, "broken")
         run(instance, "dead")
         target = url_target("http://site-3.example.org/article")
         number = request_takedown(registry, FileStore(str(place.store)), target, "asked").request.id
-        told = list(news(instance, registry, seen, 30, now))
+        told = list(news(instance, registry, seen, 30, now, store))
         assert [one.kind for one in told] == ["check_failed", "run_failed"]
         assert told[0].subject == "The check thing: whole failed."
         assert told[0].details["message"] == "a part is missing"
         assert told[1].details["corpus/recipe"] == "demo"
-        assert list(news(instance, registry, seen, 30, now)) == []
-        (late,) = news(instance, registry, seen, 30, now + timedelta(days=31))
+        assert list(news(instance, registry, seen, 30, now, store)) == []
+        (late,) = news(instance, registry, seen, 30, now + timedelta(days=31), store)
         assert (late.kind, late.subject) == (
             "takedown_overdue",
             f"Takedown {number} waits for 31 days.",
         )
-        assert list(news(instance, registry, seen, 30, now + timedelta(days=32))) == []
+        assert list(news(instance, registry, seen, 30, now + timedelta(days=32), store)) == []
 
 
 def test_a_crawl_that_is_passed_over_is_told_once(place: Place) -> None:
     registry = Registry(Home.resolve(str(place.home)).catalog_url)
+    store = open_store(str(place.store))
 
     @dg.op
     def look(context: dg.OpExecutionContext) -> None:
@@ -161,7 +164,7 @@ def test_a_crawl_that_is_passed_over_is_told_once(place: Place) -> None:
         seen = Seen.now(instance, registry)
         for told in (["skipped CC-2: it is cut"], []):
             looking.execute_in_process(instance=instance)
-            found = list(news(instance, registry, seen, 30, datetime.now(UTC)))
+            found = list(news(instance, registry, seen, 30, datetime.now(UTC), store))
             assert [one.details["message"] for one in found] == told
             assert {one.kind for one in found} <= {"crawl_passed_over"}
 

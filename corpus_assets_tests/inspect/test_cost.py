@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -17,7 +18,14 @@ from corpus_assets.cli.main import cli
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 from corpus_assets.core.task import forget_peak, peak_bytes
-from corpus_assets.inspect.cost import Prices, artifacts_of, cost_of, load_prices
+from corpus_assets.inspect.cost import (
+    DRAWS,
+    Prices,
+    _fitted,
+    artifacts_of,
+    cost_of,
+    load_prices,
+)
 from corpus_assets.stages import STAGES
 from corpus_assets_tests.conftest import VERSION, Place
 
@@ -92,14 +100,61 @@ def test_an_estimate_grows_with_the_bytes_and_shrinks_with_the_cores(
     calibrations = one["calibrations_cpu_hours"]
     for low, middle, high in (one["cpu_hours"], one["days"], one["stored_bytes"], one["money"]):
         assert 0 < low <= middle <= high
-    for small, large in zip(one["cpu_hours"], hundred["cpu_hours"], strict=True):
-        assert large - calibrations == pytest.approx(100 * (small - calibrations))
+    across = {stage.name for stage in STAGES if stage.reads_all}
+    for before, after in zip(one["stages"], hundred["stages"], strict=True):
+        factor = after["cpu_hours"][1] / max(before["cpu_hours"][1], 1e-12)
+        if before["stage"] in across:
+            assert factor * 1.000001 >= 100, "with `scope: all` each crawl meets all before it"
+            assert factor <= 5050 * 1.000001
+        elif before["cpu_hours"][1]:
+            assert factor == pytest.approx(100)
+    assert sum(row["cpu_hours"][1] for row in hundred["stages"]) == pytest.approx(
+        hundred["cpu_hours"][1] - calibrations
+    )
+    assert (one["compared_with"], hundred["compared_with"]) == (0, 99)
+    assert one["last_crawl_cpu_hours"][1] == pytest.approx(one["cpu_hours"][1] - calibrations)
+    assert hundred["last_crawl_cpu_hours"][1] >= one["last_crawl_cpu_hours"][1]
     assert hundred["writes"] == pytest.approx(100 * one["writes"])
-    assert hundred["days"][1] < 1.1 * one["days"][1]
+    assert hundred["reads"] >= 100 * one["reads"] * 0.999999
+    kept = [hundred["stored_bytes"][1], *(n[1] for n in hundred["stored_by_keep"].values())]
+    assert kept == sorted(kept, reverse=True)
+    assert kept[-1] > 0
     assert one["source"] == "web"
     assert one["measured_parts"] == 4
     again = ask("estimate", recipe, "--crawls", "1", "--cores", "1", "--files", "10")
     assert again == one
+
+
+def test_clusters_go_by_the_scope_of_the_recipe(
+    ask: Ask, small_build: Place, tmp_path: Path
+) -> None:
+    text = small_build.recipe.read_text()
+    hours = {}
+    for scope in ("per_snapshot", "2", "all"):
+        recipe = tmp_path / f"{scope}.yaml"
+        recipe.write_text(text.replace("{scope: all,", f"{{scope: {scope},"))
+        answer = ask("estimate", str(recipe), "--crawls", "100", "--files", "10")
+        hours[scope] = {row["stage"]: row["cpu_hours"][1] for row in answer["stages"]}
+        assert answer["compared_with"] == {"per_snapshot": 0, "2": 2, "all": 99}[scope]
+    for stage in STAGES:
+        if stage.name in hours["all"] and not stage.reads_all:
+            assert hours["all"][stage.name] == hours["per_snapshot"][stage.name]
+    ordered = [sum(hours[scope].values()) for scope in ("per_snapshot", "2", "all")]
+    assert ordered == sorted(ordered)
+
+
+def test_costs_of_own_and_earlier_bytes_are_told_apart_where_windows_differ() -> None:
+    own, earlier = np.array([1.0, 2.0, 1.0, 3.0]), np.array([0.0, 1.0, 3.0, 4.0])
+    rates = _fitted(5 * own + 2 * earlier, own, earlier, 1)
+    assert [each[0] for each in rates] == pytest.approx([5, 2])
+    assert min(each.min() for each in rates) >= 0
+    assert [each[0] for each in _fitted(3 * own, own, earlier, 1)] == pytest.approx([3, 0])
+    falling = _fitted(np.array([9.0, 8.0, 1.0, 1.0]), own, earlier, 1)
+    assert falling[1][0] == 0, "no byte costs less than nothing"
+    one = _fitted(np.array([6.0]), np.array([2.0]), np.array([1.0]), 1)
+    assert [each.tolist() for each in one] == [[2.0] * (DRAWS + 1)] * 2
+    alone = _fitted(np.array([6.0, 3.0]), np.array([2.0, 1.0]), np.zeros(2), 1)
+    assert [each[0] for each in alone] == [3.0, 3.0]
 
 
 def test_rates_give_back_what_was_measured(ask: Ask, small_build: Place) -> None:

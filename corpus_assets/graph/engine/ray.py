@@ -9,14 +9,17 @@ An actor beside the driver, the watch, knows which task every call is at, and wh
 lease still holds. It dies with the driver; a worker that cannot ask it stores nothing.
 """
 
+import atexit
 import contextlib
 import importlib
 import logging
 import math
 import os
 import platform
+import queue
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -47,6 +50,7 @@ LOOK_S = 1.0
 ASK_NODES_S = 2.0
 KNOCK_S = 10.0
 ANSWER_S = 60.0  # in which the watch is expected to answer
+HEAD_S = 40.0  # and the head: after 60 Ray ends the process without a word
 NODE_LABEL = "ray.io/node-id"  # that Ray gives to every node
 
 Answer = tuple[Finished | Exception, float]  # what came of a task, in how many seconds
@@ -93,6 +97,7 @@ class RayEngine:
         self._work_made = -math.inf  # when
         self._unfit: dict[str, OtherCode] = {}  # nodes that get no more calls, and why
         self._slots = (-math.inf, 0)  # when asked, how many
+        self._head_is_lost = False
 
     def allow_until(self, moment: float) -> None:
         self._until = moment
@@ -255,7 +260,31 @@ class RayEngine:
         return min(slots, self.workers or slots)
 
     def _nodes(self) -> list[Any]:
-        return [node for node in self._ray.nodes() if node["Alive"]]
+        return [node for node in self._of_head(self._ray.nodes) if node["Alive"]]
+
+    def _of_head(self, question: Callable[[], Any]) -> Any:
+        """Return what the head of the cluster answers. A thread asks, which is left behind where
+        none comes: Ray would wait for longer, then end the process."""
+        answers = queue.SimpleQueue[tuple[Any, Exception | None]]()
+
+        def ask() -> None:
+            try:
+                answers.put((question(), None))
+            except Exception as error:  # whatever Ray makes of a broken connection
+                answers.put((None, error))
+
+        threading.Thread(target=ask, daemon=True).start()
+        try:
+            found, error = answers.get(timeout=HEAD_S)
+        except queue.Empty:
+            found, error = None, TimeoutError(f"no answer in {HEAD_S:.0f} seconds")
+        if error is not None:
+            self._head_is_lost = True
+            raise EngineError(
+                f"the head of the Ray cluster was lost ({_first_line(error)}): start the cluster again "
+                "and run the same command, finished parts are kept"
+            ) from error
+        return found
 
     def _under_way(self, now: float) -> tuple[dict[int, float], dict[int, float]]:
         """When the task that each call is at began, those behind it wait for it just as long; and
@@ -270,7 +299,7 @@ class RayEngine:
             for number in call.numbers[seen[call.number].at :]
         }
         late = [c for c in calls if c.number not in seen and now - c.sent > BEGIN_PATIENCE_S]
-        if late and self._ray.available_resources().get("CPU", 0.0) < 1:
+        if late and self._of_head(self._ray.available_resources).get("CPU", 0.0) < 1:
             late = []
         return running, {number: call.sent for call in late for number in call.numbers}
 
@@ -293,10 +322,10 @@ class RayEngine:
 
     def _cancel_all(self) -> None:
         """End what runs. What takes a moment to end is not allowed to store anything by then."""
-        if self._calls:
+        if self._calls and not self._head_is_lost:
             with contextlib.suppress(EngineError):  # without the watch nothing is stored
                 self._ask(self._watch.open.remote(0))
-        for reference in self._calls:
+        for reference in () if self._head_is_lost else self._calls:
             self._cancel(reference)
         self._calls, self._calls_of = {}, {}
 
@@ -357,6 +386,10 @@ class RayEngine:
 
     def close(self) -> None:
         if self._watch is None:
+            return
+        if self._head_is_lost:  # whatever asks it would wait as long
+            self._watch, self._is_own = None, False
+            atexit.register(_end_at_once)
             return
         self._cancel_all()
         self._ray.kill(self._watch)
@@ -537,6 +570,15 @@ def _knock(address: str | None) -> None:
     host, _, port = (address or "").rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), KNOCK_S).close()
+
+
+def _end_at_once() -> None:
+    """End the process before Python's own end: a thread that waits for the head would crash it, and
+    Ray would wait there too."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(1)
 
 
 def _silent(*_: object, **__: object) -> None:

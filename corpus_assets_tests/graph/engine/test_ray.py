@@ -225,6 +225,48 @@ def test_a_cluster_started_after_an_earlier_one_can_be_used(tmp_path: Path) -> N
     assert "asks for a token: copy ~/.ray/auth_token" in third.stderr
 
 
+LOST = """
+import sys
+from pathlib import Path
+from ray.cluster_utils import Cluster
+from corpus_assets.graph.engine.ray import RayEngine
+from corpus_assets_tests.graph.engine import tiny_tasks
+from corpus_assets_tests.graph.engine.test_local import results_of
+from corpus_assets_tests.graph.engine.test_ray import naps
+from corpus_assets_tests.ray_cluster import NODE
+
+store = Path(sys.argv[1])
+cluster = Cluster(initialize_head=True, head_node_args=NODE)
+engine = RayEngine(str(store), tiny_tasks.function_of, 1, cluster.address)
+done = []
+try:
+    def lose(number, finished):
+        done.append(number)
+        if len(done) == 2:
+            cluster.head_node.kill_gcs_server()
+    engine.run(naps(store, 400, 0.5), lose)
+except Exception as error:
+    print(type(error).__name__, error, flush=True)
+finally:
+    engine.close()
+    for node in cluster.list_all_nodes():
+        node.kill_all_processes(check_alive=False)
+"""
+
+
+@pytest.mark.slow
+def test_a_lost_head_ends_the_build_with_our_own_message_before_ray_ends_the_process(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("ray", reason="ray is absent: pip install 'corpus-assets[ray]'")
+    command = [sys.executable, "-c", LOST, str(tmp_path)]
+    ended = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True)
+    assert ended.returncode == 1, ended.stderr
+    assert ended.stdout.startswith("EngineError the head of the Ray cluster was lost ("), ended
+    assert "finished parts are kept" in ended.stdout
+    assert "Fatal" not in ended.stderr
+
+
 @pytest.mark.slow
 def test_a_worker_without_the_code_is_told_about(
     ray_cluster: Any, store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
