@@ -1,7 +1,7 @@
 """What a version must pass to be released, as rows of the catalog; nothing of it is in its files.
 
 A version is published as a candidate with the outcome of each gate. `conservation`, `drift`,
-`audit` and, where the recipe used some, `fallbacks` are known then; `review` waits for people, whose
+`audit` and, where the recipe used some, `fallbacks` and `sample` are known then; `review` waits for people, whose
 judgements decide it in the catalog; `models` waits for a comparison where the recipe has an
 `evidence` section (`evidence.gate` decides it), and has passed where it has none. `not_empty` is
 there only where takedowns removed the last document: other empty versions are not published. Whoever
@@ -19,6 +19,7 @@ from corpus_loader import Manifest
 
 MODELS_GATE = "models"
 FALLBACKS = "fallbacks"
+SAMPLE = "sample"
 UNASKED = "no models were asked for"
 EMPTY = "takedowns removed its last document"
 INHERITED_SHARE = 0.001
@@ -46,6 +47,8 @@ def version_gates(pipeline: Pipeline, version: str, manifest: Manifest) -> list[
     fallbacks = pipeline.recipe.fallbacks_in_use()
     if fallbacks:
         found.append(_fallbacks(version, fallbacks))
+    if share := pipeline.recipe.documents.gates.sample_share:
+        found.append(_sample(version, share))
     message = UNASKED
     if asked is not None:
         message = f"not compared with {asked.baseline} yet: `corpus evidence gate {version}`"
@@ -74,6 +77,12 @@ def _fallbacks(version: str, used: Mapping[str, str]) -> GateRow:
     )
     detail = {"outcome": "failed", "message": message}
     return GateRow(version, FALLBACKS, False, detail=detail)
+
+
+def _sample(version: str, share: float) -> GateRow:
+    """Hold back a version that has only a sample of its sources."""
+    message = f"made of a sample, {share:.3g} of the records; build without `sample_share`"
+    return GateRow(version, SAMPLE, False, detail={"outcome": "failed", "message": message})
 
 
 def _gate(
