@@ -3,7 +3,6 @@
 Commands import what they need when they run: half of the time of a short one is imports.
 """
 
-import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ import click
 
 from catalog.answers import Named
 from catalog.cli import STOPPED, answers, command_process, explained
-from catalog.formats.names import check_name
 from catalog.stopping import stoppable
 from corpus_assets.cli.cost import PRICES_OPTION, cost, estimate
 from corpus_assets.cli.evidence import evidence
@@ -24,6 +22,7 @@ from corpus_assets.cli.export import (
     export_signatures_command,
 )
 from corpus_assets.cli.extraction import extraction
+from corpus_assets.cli.init import init, recipes
 from corpus_assets.cli.inspect import contamination, sample_page, signals, whatif
 from corpus_assets.cli.mix import mix, plan_tokens
 from corpus_assets.cli.models import models
@@ -33,11 +32,11 @@ from corpus_assets.cli.signal_import import import_signals
 from corpus_assets.cli.snapshots import snapshots
 from corpus_assets.cli.tokenizer import tokenizer
 from corpus_assets.cli.ui import ui
-from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
 
 if TYPE_CHECKING:
     from corpus_assets.cli.build_view import Built
+    from corpus_assets.cli.building import WrittenReport
     from corpus_assets.inspect import PlannedAsset
     from corpus_assets.recipe import Retention
     from corpus_assets.versions import Collected
@@ -73,6 +72,8 @@ def cli() -> None:
     """
 
 
+cli.add_command(init)
+cli.add_command(recipes)
 cli.add_command(snapshots)
 signals.add_command(import_signals)
 cli.add_command(signals)
@@ -129,45 +130,19 @@ def build(
     settings: Sequence[str],
 ) -> "Built":
     """Build a version of a corpus. Cached results are reused."""
-    from corpus_assets.core.display import display
+    from corpus_assets.cli.building import build_version
 
-    if version is not None:
-        check_name("version", version)
-    place = Home.resolve(home)
-    with contextlib.ExitStack() as stack:
-        progress = stack.enter_context(display())
-        progress.log(f"planning {recipe}")  # at once: what follows takes a second to load
-
-        from corpus_assets.build import build as run_build
-        from corpus_assets.cli.build_view import built
-        from corpus_assets.defs import DagsterRuns
-        from corpus_assets.graph import EngineChoice
-        from corpus_assets.session import open_session
-
-        opened = open_session(
-            recipe,
-            place,
-            overrides=overrides_of(settings),
-            lock=lock,
-            progress=progress,
-            calibrations=calibrations,
-            upgrade=upgrade,
-            engine=EngineChoice.resolve(engine, workers, ray_address),
-            extends=extends,
-        )
-        session = stack.enter_context(opened)
-        runs = DagsterRuns(
-            {
-                "recipe": str(Path(recipe).resolve()) if Path(recipe).exists() else recipe,
-                "home": str(place.root),
-                "overrides": overrides_of(settings),
-                "lock": str(Path(lock).resolve()) if lock else "",
-                "recalibrate": "all" in upgrade,
-            }
-        )
-        made = run_build(session, version, runs)
-        asked = session.registry.version().name
-        return built(session.pipeline, made, place, recipe, asked)
+    return build_version(
+        recipe,
+        Home.resolve(home),
+        version,
+        overrides_of(settings),
+        engine=(engine, workers, ray_address),
+        lock=lock,
+        calibrations=calibrations,
+        upgrade=upgrade,
+        extends=extends,
+    )
 
 
 @dataclass(frozen=True)
@@ -263,17 +238,6 @@ def plan(
         return planned_assets(session, lock)
 
 
-@dataclass(frozen=True)
-class WrittenReport:
-    """A version's report as a file."""
-
-    version: str
-    file: str
-
-    def __str__(self) -> str:
-        return f"report of {self.version}: {self.file}"
-
-
 @cli.command()
 @click.argument("version")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Output file.")
@@ -282,35 +246,16 @@ class WrittenReport:
 @answers
 def report(
     version: str, output: Path | None, prices: str | None, home: str | None
-) -> WrittenReport:
+) -> "WrittenReport":
     """Write a version's report as one self-contained page.
 
     It starts with the build time and cost, gate results and review results.
     """
-    from catalog.pages import put_first
-    from corpus_assets.evidence import choices_section, gates_section
-    from corpus_assets.inspect import cost_section, judgements_section, load_prices
-    from corpus_assets.session import open_home
-    from corpus_assets.versions import load_published_recipe
+    from corpus_assets.cli.building import write_report
 
-    place = Home.resolve(home)
-    store, registry = open_home(place)
-    page = f"versions/{version}/report.html"
-    if not store.exists(page):
-        raise CorpusError(f"there is no version {version} here; `catalog versions` lists them")
-    row = registry.version(version)
-    added = [
-        cost_section(place, row, load_prices(prices)),
-        gates_section(store, registry.gates(version)),
-        choices_section(store, load_published_recipe(store, row.recipe_digest)[0]),
-        judgements_section(registry.judgements(version)),
-    ]
-    target = output or Path(f"{version}-report.html")
-    try:
-        target.write_text(put_first(store.read(page).decode(), added), encoding="utf-8")
-    except OSError as error:
-        raise CorpusError(f"cannot write {target}: {error}") from error
-    return WrittenReport(version, str(target))
+    return write_report(
+        version, output or Path(f"{version}-report.html"), Home.resolve(home), prices
+    )
 
 
 @cli.command()

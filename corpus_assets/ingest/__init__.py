@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from corpus_assets.ingest.entry import SourceEntry
     from corpus_assets.ingest.extractors import make_engine
     from corpus_assets.ingest.fetch import Fetcher, Stat, fetcher_for, is_remote, shown_url
+    from corpus_assets.ingest.folder_sources import FolderSource, LeftOut, find_sources
     from corpus_assets.ingest.gates import Categories
     from corpus_assets.ingest.list_stages import (
         CATEGORY_INDEX,
@@ -66,7 +67,9 @@ __all__ = [
     "CrawlPlace",
     "CrawlSettings",
     "Fetcher",
+    "FolderSource",
     "IngestSettings",
+    "LeftOut",
     "Locations",
     "OpenPlace",
     "SnapshotFiles",
@@ -79,6 +82,7 @@ __all__ = [
     "covered_records",
     "extraction_model",
     "fetcher_for",
+    "find_sources",
     "forget_snapshot_files",
     "is_as_pinned",
     "is_demo",

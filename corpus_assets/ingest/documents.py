@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from corpus_assets.core.sample import Sample
 from corpus_assets.core.schemas import (
     DECLARED_RECALL,
     DOCUMENTS,
@@ -76,6 +77,7 @@ VERSION = 12
 PROGRESS_EVERY = 50
 WAITING_RECORDS = 64
 WAITING_BYTES = 1_000_000
+_SAMPLE = Sample(b"sample of records")
 RECALL = tuple(field.name for field in DECLARED_RECALL.type.value_type)
 
 
@@ -332,6 +334,9 @@ class _Ingest:
     ) -> Refusal | None:
         if self._suppressions.match_record(names.key, names.host or "", names.doc_id):
             return Refusal(SUPPRESSED)
+        share = self._gates.sample_share
+        if share is not None and not _SAMPLE.holds(names.doc_id, share):
+            return Refusal("not_sampled")
         return gate_record(
             record, names.address, self._gates, self._blocklist, self._lists, statements
         )

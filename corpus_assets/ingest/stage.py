@@ -58,8 +58,8 @@ from corpus_assets.ingest.url_word_lists import url_word_files, with_listed_word
 EXTRACTION_MODEL = "documents.extraction.model"
 
 DROPS = (
-    # taken down, or not wanted by its address
-    *(SUPPRESSED, "no_url", "blocked_host", "blocked_category", "blocked_url"),
+    # taken down, not drawn, or not wanted by its address
+    *(SUPPRESSED, "not_sampled", "no_url", "blocked_host", "blocked_category", "blocked_url"),
     # what came with it
     *("damaged_record", "bad_http", "revisit_record", "http_status", "content_type"),
     *("too_large", "undecodable", "not_text"),

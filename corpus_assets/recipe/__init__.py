@@ -6,12 +6,14 @@ from catalog.doors import lazy_exports
 
 if TYPE_CHECKING:
     from corpus_assets.recipe.evidence import LEARNING_RATES, ComparisonRule, EvidenceSettings, Runs
+    from corpus_assets.recipe.first_recipe import recipe_name, sample_share, write_recipe
     from corpus_assets.recipe.load import (
         changed_recipe,
         find_recipe,
         load_recipe,
         parse_recipe,
         shipped_file,
+        shipped_recipes,
         value_at,
     )
     from corpus_assets.recipe.operations import (
@@ -56,9 +58,13 @@ __all__ = [
     "load_with_added",
     "merge_added",
     "parse_recipe",
+    "recipe_name",
     "remove_snapshot",
+    "sample_share",
     "save_skipped",
     "shipped_file",
+    "shipped_recipes",
     "undo_add",
     "value_at",
+    "write_recipe",
 ]

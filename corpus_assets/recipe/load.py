@@ -3,11 +3,15 @@
 A mistake gives one line that names the file, the key and what is expected there.
 """
 
+import re
 from collections.abc import Callable
 from copy import deepcopy
+from difflib import get_close_matches
 from functools import cache
 from importlib import resources
+from itertools import takewhile
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import yaml
@@ -215,10 +219,27 @@ def find_recipe(name: str) -> Path:
         return path.resolve()
     shipped = shipped_file(f"recipes/{name}.yaml")
     if shipped is None:
+        known = shipped_recipes()
+        close = get_close_matches(name, known, n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else "`corpus recipes` lists those"
         raise RecipeError(
-            f"{name}: neither a recipe file nor a recipe that ships with corpus-assets"
+            f"{name}: neither a recipe file nor a recipe that ships with corpus-assets; {hint}"
         )
     return shipped
+
+
+def shipped_recipes() -> dict[str, str]:
+    """Return the names of all recipes that ship with the project, and the first sentence of each."""
+    demo = shipped_file("recipes/demo.yaml")
+    folder = [] if demo is None else sorted(demo.parent.glob("*.yaml"))
+    return {path.stem: _first_sentence(path.read_text(encoding="utf-8")) for path in folder}
+
+
+def _first_sentence(recipe: str) -> str:
+    lines = takewhile(lambda line: line.startswith("#"), recipe.splitlines())
+    text = " ".join(line.lstrip("# ") for line in lines)
+    sentence = re.split(r"(?<!\bal)\.(?= |$)", text, maxsplit=1)[0]
+    return shorten(sentence, 100, placeholder=" ...")
 
 
 def shipped_file(relative: str) -> Path | None:

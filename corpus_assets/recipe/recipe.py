@@ -451,6 +451,8 @@ class Recipe(Settings):
             f"fallback: {name} replaces {models}; this is not the published recipe"
             for name, models in self.fallbacks_in_use().items()
         ]
+        if share := self.documents.gates.sample_share:
+            lines.append(f"sample: {share:.3g} of the records; duplicates outside of it are unseen")
         if skipped := self.skipped_files:
             named = ", ".join(skipped[:SHOWN_FILES]) + (", ..." * (len(skipped) > SHOWN_FILES))
             lines.append(f"skipped: {counted(len(skipped), 'source file')} ({named})")

@@ -1,12 +1,11 @@
 """What a version must pass to be released, as rows of the catalog; nothing of it is in its files.
 
 A version is published as a candidate with the outcome of each gate. `conservation`, `drift`,
-`audit` and, where the recipe used some, `fallbacks` are known then; `review` waits for people, whose
-judgements decide it in the catalog; `models` waits for a comparison where the recipe has an
-`evidence` section and there is a baseline (`evidence.gate` decides it), else it holds nothing back
-and says `no evidence`. `not_empty` is
-there only where takedowns removed the last document: other empty versions are not published. Whoever
-releases looks at these rows.
+`audit` and, where the recipe has some, `fallbacks` and `sample` are known then; `review` waits for
+people, whose judgements decide it in the catalog; `models` waits for a comparison where the recipe
+has an `evidence` section and there is a baseline (`evidence.gate` decides it), else it holds nothing
+back and says `no evidence`. `not_empty` is there only where takedowns removed the last document:
+other empty versions are not published. Whoever releases looks at these rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +29,7 @@ from corpus_loader import Manifest
 
 MODELS_GATE = "models"
 FALLBACKS = "fallbacks"
+SAMPLE = "sample"
 UNASKED = "small models compared it with no other version"
 FIRST = "it is the first version of its recipe, which later ones are compared with"
 PREVIOUS = "previous"
@@ -66,6 +66,8 @@ def version_gates(
     fallbacks = pipeline.recipe.fallbacks_in_use()
     if fallbacks:
         found.append(_fallbacks(version, fallbacks))
+    if share := pipeline.recipe.documents.gates.sample_share:
+        found.append(_sample(version, share))
     baseline, detail = None, {"outcome": NO_EVIDENCE, "message": UNASKED}
     if asked is not None:
         baseline = asked.baseline
@@ -114,6 +116,12 @@ def _fallbacks(version: str, used: Mapping[str, str]) -> GateRow:
     )
     detail = {"outcome": "failed", "message": message}
     return GateRow(version, FALLBACKS, False, detail=detail)
+
+
+def _sample(version: str, share: float) -> GateRow:
+    """Hold back a version that has only a sample of its sources."""
+    message = f"made of a sample, {share:.3g} of the records; build without `sample_share`"
+    return GateRow(version, SAMPLE, False, detail={"outcome": "failed", "message": message})
 
 
 def _gate(

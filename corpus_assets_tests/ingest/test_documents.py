@@ -508,3 +508,27 @@ def cut_after(data: bytes, wanted: int) -> bytes:
         end = len(data) - len(inflater.unused_data)
         seen += b"WARC-Type: response" in head[:500]
     return data[:end]
+
+
+def test_a_sample_is_drawn_by_the_ids_of_records(write: Any) -> None:
+    path = write(members(*(response(f"http://a.test/{n}", story(n)) for n in range(60))))
+
+    def kept(share: float | None) -> set[bytes]:
+        records, documents = ingest(path, sample_share=share)
+        assert records.num_rows == 60
+        check_conserving(records, documents)
+        others = records.filter(pa.compute.is_valid(records["reason"]))
+        assert set(others["reason"].to_pylist()) <= {"not_sampled"}
+        return set(documents["doc_id"].to_pylist())
+
+    half, most, everything = kept(0.5), kept(0.8), kept(None)
+    assert half < most < everything
+    assert 15 < len(half) < 45
+    assert kept(1.0) == everything
+
+
+def test_what_is_taken_down_is_suppressed_in_a_sample_too(write: Any) -> None:
+    path = write(members(*(response(f"http://a.test/{n}", story(n)) for n in range(20))))
+    records, documents = ingest(path, orders=[("host", "a.test")], sample_share=0.1)
+    assert set(records["reason"].to_pylist()) == {"suppressed"}
+    assert documents.num_rows == 0

@@ -5,6 +5,7 @@ They are asked in this order, and the first refusal is the record's reason:
 | reason | what is wrong |
 |---|---|
 | `suppressed` | a takedown covers its URL, host, id or a text it was derived from |
+| `not_sampled` | the recipe takes a share of the records |
 | `damaged_record`, `revisit_record`, `bad_http`, `too_large` | what its reader found |
 | `no_url` | a page without a web address: its removal could not be requested |
 | `blocked_host`, `blocked_category`, `blocked_url` | on the recipe's lists |

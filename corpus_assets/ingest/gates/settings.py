@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from corpus_assets.core.identity import Settings
+from corpus_assets.core.identity import Settings, is_absent
 from corpus_assets.core.model_choice import INSTALLED
 from corpus_assets.ingest.gates.ai_agents import checked_token, training_agents
 
@@ -154,6 +154,13 @@ class LanguageGateSettings(Settings):
 class GateSettings(Settings):
     """What may pass."""
 
+    sample_share: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        exclude_if=is_absent,
+        description="share of records to take, drawn by their ids, for a quick look; null: all",
+    )
     blocked_url_words: tuple[UrlWords, ...] = Field(
         default=(), description="word lists that block a page by its decoded URL"
     )
