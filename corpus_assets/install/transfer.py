@@ -51,6 +51,12 @@ def fetch_file(fetcher: Fetcher, wanted: Wanted, folder: Path, max_bytes: int) -
             fetcher.pull(wanted.url, stat, start, stat.size, handle.write)
             handle.flush()
             os.fsync(handle.fileno())
+    except OSError as error:
+        raise ModelError(
+            f"{place} cannot be written ({error.strerror}); what has arrived of "
+            f"{shown_url(wanted.url)} is kept: free some space, or set CORPUS_MODELS to another "
+            "folder, and run the same command again"
+        ) from error
     except ChangedSource as error:
         forget(folder, wanted)
         raise ModelError(
@@ -116,6 +122,11 @@ def _check_size(wanted: Wanted, found: int, max_bytes: int) -> None:
         raise SourceError(
             f"{shown_url(wanted.url)}: has {found} bytes, more than the {max_bytes} such a file may "
             "have; check the address"
+        )
+    if wanted.size is None and not found:
+        raise ModelError(
+            f"{shown_url(wanted.url)} is empty on its server; nothing was installed: check the "
+            "mirror, or where the model is published now"
         )
     if wanted.size is not None and found != wanted.size:
         raise ModelError(

@@ -8,12 +8,12 @@ allows. Theirs takes p from a grid of 20 values up to 2 and then the largest l u
 continuous, and l rises only where p is 2. A bucket has the mean of the curve over it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -35,7 +35,11 @@ class CurveSettings(Settings):
     discard: float = Field(
         default=0.0, ge=0, lt=1, description="share of the worst documents to leave out"
     )
-    mean: float = Field(default=1.0, gt=0, description="mean multiplier over all buckets")
+    mean: Annotated[float, Field(gt=0)] | None = Field(
+        default=1.0,
+        description="mean multiplier over all buckets; null: as often as the share of the groups asks "
+        "of the whole run, with buckets of as many tokens as these groups have",
+    )
     largest: float = Field(default=7.0, gt=0, description="largest multiplier of a bucket")
     power: float | None = Field(
         default=None,
@@ -64,10 +68,12 @@ class CurveSettings(Settings):
                 raise ValueError("a multiplier in points is below 0")
         elif self.power is None and self.exponent is not None:
             raise ValueError("`exponent` goes with `power`")
+        if self.mean is None and self.points:
+            raise ValueError("a curve is `points`, or its parameters")
         best = max(self.multipliers.values())
         if not best:
             raise ValueError("the curve leaves everything out")
-        if not self.points and best > self.largest:
+        if not self.points and self.mean is not None and best > self.largest:
             raise ValueError(
                 f"the best bucket would be seen {best:g} times, allowed is {self.largest:g}: raise "
                 "`largest`, or lower `mean`, `discard` or `power`"
@@ -78,6 +84,27 @@ class CurveSettings(Settings):
     def multipliers(self) -> dict[str, float]:
         """Return the multiplier of each bucket, best first."""
         return dict(zip(bucket_names(self.buckets), _means(self), strict=True))
+
+    def multipliers_of(self, tokens: Mapping[str, int], mean: Fraction) -> dict[str, float]:
+        """Return the multipliers of buckets with so many tokens, so that these are seen `mean` times
+        on average. As published, only buckets that lie below `discard` as a whole are left out. Where
+        not even equal multipliers are within `largest`, they are equal."""
+        names = [name for name in bucket_names(self.buckets) if tokens.get(name)]
+        total, below = sum(tokens[name] for name in names), 0
+        edges = [Fraction(0)]
+        for name in reversed(names):
+            below += tokens[name]
+            edges.insert(0, Fraction(below, total))
+        last = max(edge for edge in edges if edge <= exact(self.discard))
+        curve = self.model_copy(update={"mean": mean, "discard": last})
+        with localcontext(Context(prec=50)):
+            means = [round(float(each), DIGITS) for each in _power_means(curve, edges)]
+        return dict(zip(names, means, strict=True))
+
+
+def exact(number: float | Fraction) -> Fraction:
+    """Return the decimal that a person wrote, not the nearest binary fraction."""
+    return number if isinstance(number, Fraction) else Fraction(repr(number))
 
 
 @lru_cache(maxsize=64)
@@ -92,14 +119,17 @@ def _means(curve: CurveSettings) -> tuple[float, ...]:
 
 
 def _power_means(curve: CurveSettings, edges: Sequence[Fraction]) -> list[Decimal]:
-    discard = Fraction(repr(curve.discard))
+    discard = exact(curve.discard)
+    mean = exact(curve.mean or 1.0)
+    widths = [_decimal(high - low) for high, low in pairwise(edges)]
     xs = [max(edge - discard, Fraction(0)) for edge in edges]
-    held = [Decimal(x.numerator) / Decimal(x.denominator) for x in xs]
+    held = [_decimal(x) for x in xs]
 
     def means(power: Decimal, exponent: Decimal) -> list[Decimal]:
         areas = [_area(x, power, exponent) for x in held]
-        scale = Decimal(repr(curve.mean)) * curve.buckets / areas[0]
-        return [(high - low) * scale for high, low in pairwise(areas)]
+        scale = _decimal(mean) / areas[0]
+        steps = zip(pairwise(areas), widths, strict=True)
+        return [(high - low) / width * scale for (high, low), width in steps]
 
     if curve.power is not None:
         return means(Decimal(repr(curve.power)), Decimal(repr(curve.exponent or 0.0)))
@@ -110,6 +140,10 @@ def _power_means(curve: CurveSettings, edges: Sequence[Fraction]) -> list[Decima
     if power == Decimal(STEEPEST):
         exponent = _steepest(lambda rise: means(power, rise)[0] <= largest)
     return means(power, exponent)
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return Decimal(number.numerator) / Decimal(number.denominator)
 
 
 def _steepest(fits: Callable[[Decimal], bool]) -> Decimal:

@@ -28,7 +28,7 @@ from corpus_assets.shards.mixture_settings import (
     PhaseSettings,
     exact,
 )
-from corpus_assets.shards.mixture_tree import AskedShare, Level, level_of, token_shares
+from corpus_assets.shards.mixture_tree import AskedShare, Level, level_of, token_shares, with_means
 from corpus_loader.manifest import Phase
 from corpus_loader.schedule import RatePiece
 
@@ -129,10 +129,13 @@ def requested_mix(
     _check_groups(present, seq_len)
     there = sum(group.tokens for group in present)
     run_tokens = settings.run_tokens or there
+    natural = level_of(settings, PhaseSettings(share=1))
     if settings.run_tokens is None and settings.run_epochs is not None:
-        natural = level_of(settings, PhaseSettings(share=1))
         weighed = (group.tokens * natural.weight(group) for group in present)
         run_tokens = max(1, floor(sum(weighed, Fraction(0)) * exact(settings.run_epochs)))
+    tokens, _ = token_shares(natural, present)
+    drawn = {name: share * run_tokens for name, share in tokens.items()}
+    settings = with_means(settings, present, drawn)
     names: list[str] = []
     ideals: list[dict[str, Fraction]] = []
     rates: list[Fraction] = []

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.identity import Settings, is_absent
-from corpus_assets.shards.curve import CurveSettings
+from corpus_assets.shards.curve import CurveSettings, exact
 
 DEFAULT = "default"
 """The epochs that `max_epochs` allows where no axis says otherwise."""
@@ -136,9 +136,10 @@ class LevelSettings(Settings):
         return self
 
     def weights_of(self, axis: str) -> dict[str, float]:
-        """Return the weights of an axis, those of the curve included."""
-        curve = self.curve.multipliers if axis == "tier" and self.curve is not None else {}
-        return curve | self.weights.get(axis, {})
+        """Return the weights of an axis, with those of a curve whose mean is known."""
+        curve = self.curve if axis == "tier" else None
+        known = curve.multipliers if curve is not None and curve.mean is not None else {}
+        return known | self.weights.get(axis, {})
 
     def levels(self, where: str) -> Iterator[tuple[str, "LevelSettings"]]:
         """Return this level and all inside it, each with its key."""
@@ -245,6 +246,11 @@ class MixtureSettings(LevelSettings):
                 raise RecipeError(
                     f"{where}.max_epochs: epochs are those of the whole run; set them outside phases"
                 )
+            asks = level.curve is not None and level.curve.mean is None
+            if where.startswith("mixture.phases.") and asks:
+                raise RecipeError(
+                    f"{where}.curve.mean: null is the epochs of the whole run; set it outside phases"
+                )
         return self
 
     def all_levels(self) -> Iterator[tuple[str, LevelSettings]]:
@@ -338,11 +344,6 @@ def laid_on(listed: Mapping[str, Fraction], change: Mapping[str, float]) -> dict
     after = 1 - sum(new.values(), Fraction(0))
     scale = after / before if before else Fraction(0)
     return {value: share * scale for value, share in listed.items() if value not in new} | new
-
-
-def exact(number: float) -> Fraction:
-    """Return the decimal that a person wrote, not the nearest binary fraction."""
-    return Fraction(repr(number))
 
 
 def _limit(limits: Mapping[str, Any], where: str, group: "MixedGroup") -> tuple[float, str] | None:

@@ -13,6 +13,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import prod
+from typing import Any, TypeVar
 
 from corpus_assets.shards.mixture_settings import (
     EACH_OTHER,
@@ -25,6 +26,7 @@ from corpus_assets.shards.mixture_settings import (
 
 ONE, ZERO = Fraction(1), Fraction(0)
 Table = dict[str, dict[str, Fraction]]
+AnyLevel = TypeVar("AnyLevel", bound=LevelSettings)
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,39 @@ def _with(weights: Table, level: LevelSettings) -> Table:
     named = {*level.weights, *(["tier"] if level.curve is not None else [])}
     new = {axis: {v: exact(w) for v, w in level.weights_of(axis).items()} for axis in named}
     return weights | {axis: weights.get(axis, {}) | new[axis] for axis in named}
+
+
+def with_means(
+    level: AnyLevel, groups: Sequence[MixedGroup], drawn: Mapping[str, Fraction]
+) -> AnyLevel:
+    """Return settings in which curves without a mean are the weights that they come to, for groups of
+    which so many tokens are drawn; what is said of each other value is said of each."""
+    changes: dict[str, Any] = {}
+    if level.curve is not None and level.curve.mean is None:
+        tokens: dict[str, int] = {}
+        asked = ZERO
+        for group in groups:
+            if group.tier in level.curve.multipliers:
+                tokens[group.tier] = tokens.get(group.tier, 0) + group.tokens
+                asked += drawn[group.id]
+        mean = asked / sum(tokens.values()) if tokens else ZERO
+        found = level.curve.multipliers_of(tokens, mean) if mean else {}
+        weights = found | level.weights.get("tier", {})
+        changes = {"curve": None, "weights": level.weights | {"tier": weights}}
+    for axis, below in level.inside.items():
+        new = dict(below)
+        values: dict[str, list[MixedGroup]] = {}
+        for group in groups:
+            values.setdefault(group.axes.get(axis, ""), []).append(group)
+        for value, members in sorted(values.items()):
+            own = below.get(value) or below.get(EACH_OTHER)
+            if own is not None:
+                resolved = with_means(own, members, drawn)
+                if resolved != own:
+                    new[value] = resolved
+        if new != below:
+            changes["inside"] = {**level.inside, axis: new}
+    return level.model_copy(update=changes) if changes else level
 
 
 def token_shares(

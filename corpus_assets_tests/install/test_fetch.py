@@ -5,21 +5,24 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import sys
 import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from corpus_assets.core.errors import CorpusError, ModelError
+from corpus_assets.core.errors import CorpusError, ModelError, SourceError
 from corpus_assets.core.home import Home
 from corpus_assets.ingest.fetch.settings import FetchSettings
 from corpus_assets.install.fetch import Fetched, fetch_model
 from corpus_assets.install.pinned import ModelPins
 from corpus_assets.models import files as models
 from corpus_assets_tests.crawl_server import FAULTS, CrawlServer, every_other
+from corpus_assets_tests.small_disk import remount, small_disk
 
 DATA = b"".join(hashlib.sha256(str(i).encode()).digest() for i in range(5_000))  # 160 kB
 SHA256 = hashlib.sha256(DATA).hexdigest()
@@ -28,6 +31,12 @@ QUICK = FetchSettings(requests_per_s=10_000, first_wait_s=0.001, max_wait_s=0.00
 KNOWN = models.PublicModel(
     "some", "file", "a model", "https://a.example/some.bin", "", "", None, "", ""
 )
+
+
+class DiskUsage(NamedTuple):
+    total: int
+    used: int
+    free: int
 
 
 @pytest.fixture
@@ -165,6 +174,46 @@ def test_retry_after_is_waited_for(home: Home, server: CrawlServer) -> None:
     server.faults = lambda path, number: "429" if number == 1 else None
     assert fetched(home).model.sha256 == SHA256
     assert server.seen[2].at - server.seen[1].at >= 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "told", "requests"),
+    [
+        ("redirect:", "more than 4 redirects", 5),  # to itself, for ever
+        ("416", "given up after 6 attempts .*run the same command again later", 6),
+        ("short_length", "given up after 6 attempts .*run the same command again later", 6),
+    ],
+)
+def test_a_fault_that_stays_ends_soon_and_leaves_nothing_installed(
+    home: Home, server: CrawlServer, fault: str, told: str, requests: int
+) -> None:
+    server.faults = lambda path, number: fault
+    with pytest.raises(SourceError, match=told):
+        fetched(home)
+    assert server.requests() == requests
+    assert left(home) == []
+
+
+def test_an_empty_file_is_no_model(home: Home, server: CrawlServer) -> None:
+    """Its digest would be pinned, and every machine would agree on nothing."""
+    server.files["some.bin"] = b""
+    with pytest.raises(ModelError, match="is empty on its server; nothing was installed"):
+        fetched(home)
+    assert left(home) == []
+    assert not list((home.root / "locks").rglob("*"))
+
+
+def test_a_disk_that_fills_in_mid_transfer_keeps_what_has_arrived(
+    home: Home, server: CrawlServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with small_disk(tmp_path / "disk", 64) as disk:
+        monkeypatch.setenv("CORPUS_MODELS", str(disk))
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: DiskUsage(1 << 30, 0, 1 << 30))
+        with pytest.raises(ModelError, match=r"cannot be written \(No space left.* is kept: free"):
+            fetched(home)
+        remount(disk, "size=64m")
+        assert fetched(home).model.path.read_bytes() == DATA
+    assert any(seen.range not in ("", "bytes=0-0") for seen in server.seen)
 
 
 def test_a_size_that_is_stated_is_asked_for(home: Home, server: CrawlServer) -> None:

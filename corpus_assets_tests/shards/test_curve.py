@@ -1,6 +1,7 @@
 """Upsampling curves: how often each bucket of a score is seen."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
+from corpus_assets.core.errors import RecipeError
 from corpus_assets.select.columns import Columns
 from corpus_assets.select.rules import Cut, SelectionSettings, TierSettings, tier_cutoff
 from corpus_assets.shards.curve import CurveSettings
@@ -138,3 +140,76 @@ def test_a_document_is_seen_as_often_as_its_weight_says_up_to_the_width_of_its_c
     epochs = {g.tier: phase.blocks * phase.counts[g.id] / g.samples for g in groups}
     seen = np.array([epochs[found[code]] for code in codes])
     assert (np.abs(np.log2(seen / weights)) <= 0.5 + 0.01).all()
+
+
+def _by_tokens(tokens: dict[str, int], mean: Fraction, **changes: Any) -> dict[str, float]:
+    curve = {"buckets": 20, "discard": 0.4, "mean": None, "largest": 7} | changes
+    return CurveSettings.model_validate(curve).multipliers_of(tokens, mean)
+
+
+def test_a_curve_over_buckets_of_other_sizes_is_the_published_one() -> None:
+    """Of the two topics of dolma3's mixing_dashboard.ipynb, which asks for 2 epochs of each."""
+    medicine = {"q2": 2000, "q1": 1000}
+    assert _by_tokens(medicine, Fraction(2), buckets=2, discard=0.5) == {"q2": 3.0, "q1": 0.0}
+    science = {"q2": 4000, "q1": 3000}
+    assert _by_tokens(science, Fraction(2), buckets=2, discard=0.5) == {"q2": 3.5, "q1": 0.0}
+    equal = dict.fromkeys(CurveSettings(**TWENTY).multipliers, 5)
+    assert _by_tokens(equal, Fraction(5, 2)) == CurveSettings(**TWENTY).multipliers
+
+
+def test_a_curve_over_buckets_of_other_sizes_keeps_mean_and_largest() -> None:
+    draw = np.random.default_rng(5)
+    for mean in (0.2, 1.0, 2.5, 4.0):
+        tokens = {f"q{n:02d}": int(draw.integers(1, 10**9)) for n in range(1, 21) if n % 7}
+        found = _by_tokens(tokens, Fraction(repr(mean)))
+        total = sum(tokens.values())
+        assert list(found) == sorted(tokens, reverse=True)
+        assert sum(found[q] * n for q, n in tokens.items()) / total == pytest.approx(mean, abs=1e-5)
+        assert list(found.values()) == sorted(found.values(), reverse=True)
+        assert max(found.values()) <= 7
+        gone = sum(tokens[q] for q, times in found.items() if not times) / total
+        assert gone <= 0.4 < gone + tokens[min(q for q, times in found.items() if times)] / total
+    flat = set(_by_tokens({"q2": 1, "q1": 1}, Fraction(9), buckets=2, discard=0).values())
+    assert flat == {9.0}  # more than `largest`: limits on epochs say so
+
+
+def test_inside_each_topic_the_share_says_the_mean_of_its_curve() -> None:
+    draw = np.random.default_rng(8)
+    pool = [
+        MixedGroup(f"{topic}/{tier}", "web", "web", tier, n, n * 100, {"topic": topic})
+        for topic in ("law", "games", "art")
+        for tier, n in zip(
+            CurveSettings(**TWENTY).multipliers,
+            draw.integers(9_000, 30_000, 20).tolist(),
+            strict=True,
+        )
+    ]
+    curve = {"buckets": 20, "discard": 0.4, "mean": None, "largest": 7}
+    asked = {
+        "shares": {"topic": {"law": 0.6, "games": 0.3, "art": 0.1}},
+        "inside": {"topic": {"*": {"curve": curve}}},
+        "block_samples": 100_000,
+        "max_epochs": 7.01,
+    }
+    run = 12 * 100_000 * 100
+    settings = MixtureSettings.model_validate(asked | {"run_tokens": run})
+    [phase] = phases_from(pool, settings, 100)
+    for topic, share in (("law", 60_000), ("games", 30_000), ("art", 10_000)):
+        own = [group for group in pool if group.labels["topic"] == topic]
+        assert sum(phase.counts.get(group.id, 0) for group in own) == share
+        tokens = {group.tier: group.tokens for group in own}
+        mean = Fraction(share, 100_000) * run / sum(tokens.values())
+        multipliers = _by_tokens(tokens, mean)
+        for group in own:
+            epochs = phase.counts.get(group.id, 0) * phase.blocks / group.samples
+            assert epochs == pytest.approx(multipliers[group.tier], rel=0.01, abs=0.001)
+
+
+def test_a_mean_by_the_share_is_of_the_whole_run() -> None:
+    curve = {"buckets": 20, "mean": None}
+    with pytest.raises(
+        RecipeError, match=r"phases.main.curve.mean: null is the epochs of the whole"
+    ):
+        MixtureSettings.model_validate({"phases": [{"name": "main", "share": 1, "curve": curve}]})
+    with pytest.raises(ValidationError, match="a curve is `points`, or its parameters"):
+        CurveSettings.model_validate({"buckets": 2, "mean": None, "points": [[0, 0], [1, 1]]})
