@@ -48,7 +48,7 @@ def _assets() -> Iterator[str]:
 
 def _row(stage: Stage) -> str:
     reads = [_named(file) for file in stage.reads]
-    reads += [f"*{_named(file)}*" for file in stage.reads_all]
+    reads += [f"*{_named(file)}*" for file in (*stage.reads_all, *stage.reads_before)]
     writes = ", ".join(f"`{file}`" for file in stage.writes)
     cells = [f"`{stage.name}`", str(stage.version), stage.scope, ", ".join(reads), writes]
     return f"| {' | '.join(cells)} |"
