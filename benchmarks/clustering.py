@@ -17,6 +17,16 @@ Every task checks the files that it reads and hashes those that it writes; how l
 it all is printed too, because processors differ in that by a factor of ten.
 The peers group the same keys, from memory, band by band: `group by key having count(*) > 1`.
 
+    python benchmarks/clustering.py --documents 20_000_000 --added 0.1
+
+takes the last tenth for a snapshot that is added to one that was clustered: both are clustered in
+pieces, the second by the keys and links of the first, and compared with a window at once.
+
+    python benchmarks/clustering.py --documents 5_000_000 --intervals 1 8 90 300
+
+connects the pairs of all documents in so many intervals: CPU time, temporary files, and whether the
+labels are equal.
+
     python benchmarks/clustering.py --table 3_000_000_000 100_000_000_000
 
 prints how windows of so many documents are cut, and what each step reads and writes, at the rates
@@ -24,6 +34,7 @@ of pairs and rows a document that were measured (`--rates`).
 """
 
 import argparse
+import hashlib
 import json
 import shutil
 import subprocess
@@ -127,10 +138,13 @@ def make_rows(first: int, of: Any, bands: int, keys: Any, sketches: Any) -> None
 class MadePart:
     """A part whose tables lie in a folder and whose rows are a formula."""
 
-    def __init__(self, folder: Path, number: int, total: int, bands: int) -> None:
-        self.rank = 0
-        self.number = number
-        self.first = number * PART_ROWS
+    def __init__(
+        self, folder: Path, place: int, total: int, bands: int, rank: int = 0, start: int = 0
+    ) -> None:
+        """`start`: the place of the first part of its snapshot."""
+        self.rank = rank
+        self.number, self._place = place - start, place
+        self.first = place * PART_ROWS
         self.n_rows = self.n_records = min(PART_ROWS, total - self.first)
         self._folder, self._total, self._bands = folder, total, bands
         self._is_checked = False
@@ -167,7 +181,7 @@ class MadePart:
         n = self.n_rows
         columns = {
             "doc_id": _ids(numbers),
-            "snapshot_rank": pa.repeat(pa.scalar(0, pa.int32()), n),
+            "snapshot_rank": pa.repeat(pa.scalar(self.rank, pa.int32()), n),
             "part": pa.repeat(pa.scalar(self.number, pa.int32()), n),
             "row": pa.array(np.arange(n, dtype=np.int32)),
             "url_key": pc.binary_join_element_wise(
@@ -189,7 +203,7 @@ class MadePart:
         return keys, sketches.view(np.uint8)
 
     def _file(self, kind: str) -> Path:
-        return self._folder / f"{self.number:05d}.{kind}"
+        return self._folder / f"{self._place:05d}.{kind}"
 
 
 def _ids(numbers: npt.NDArray[np.uint64]) -> pa.Array:
@@ -197,12 +211,15 @@ def _ids(numbers: npt.NDArray[np.uint64]) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(16), len(numbers), [None, pa.py_buffer(halves)])
 
 
-def parts_of(folder: Path, total: int) -> list[MadePart]:
-    bands = SignatureSettings().bands
-    return [MadePart(folder, i, total, bands) for i in range(-(-total // PART_ROWS))]
+def parts_of(folder: Path, total: int, added: float = 0) -> list[MadePart]:
+    """The parts of a snapshot, or of one and another that is added to it."""
+    bands, parts = SignatureSettings().bands, -(-total // PART_ROWS)
+    first = parts - round(parts * added)
+    old = [MadePart(folder, i, total, bands) for i in range(first)]
+    return old + [MadePart(folder, i, total, bands, 1, first) for i in range(first, parts)]
 
 
-def cluster(folder: Path, total: int) -> dict[str, Any]:
+def cluster(folder: Path, total: int, added: float) -> dict[str, Any]:
     """The measured process: clusters the window and makes its files."""
     grouping: list[float] = []
     original = window._connected_components
@@ -220,7 +237,9 @@ def cluster(folder: Path, total: int) -> dict[str, Any]:
 
     def run(name: str, parts: list[MadePart]) -> Finished:
         def at_once(context: TaskContext) -> None:
-            with window.cluster_window(parts, ["S"], settings, signed) as found:
+            with window.cluster_window(
+                parts, NAMES[: 1 + parts[-1].rank], settings, signed
+            ) as found:
                 write_members(context, found)
 
         return execute(Task("clusters", 1, {"name": name}), store, at_once)
@@ -228,7 +247,7 @@ def cluster(folder: Path, total: int) -> dict[str, Any]:
     run("warm", parts_of(folder, total)[:1])
     grouping.clear()
     hashing.clear()
-    found = run("all", parts_of(folder, total))
+    found = run("all", parts_of(folder, total, added))
     counts = found.result.counts
     return {
         "cpu_s": found.cpu_seconds,
@@ -281,18 +300,37 @@ def hashing_time() -> list[float]:
 
 
 TABLES = len(window.key_tables(ClusterSettings(), SignatureSettings()))
+KNOWN_KEYS = "known keys"
+NAMES = ["S", "T"]
 STEPS = ("keys", "pairs", "labels", "rows", "batches", "members")
 
 
-def exchange_steps(folder: Path, total: int) -> dict[str, Any]:
-    """The same window in pieces: what each step took, and the digest of its members."""
-    parts = parts_of(folder, total)
-    run_steps(lambda: parts_of(folder, total), one_group(parts[:1]), folder / "store")
+def exchange_steps(folder: Path, total: int, added: float) -> dict[str, Any]:
+    """The same window in pieces: what each step took, and the digest of its members; with an added
+    snapshot, also what the first one took."""
+    parts = parts_of(folder, total, added)
+    warm = Pieces(lambda: parts_of(folder, total), one_group(parts[:1]), folder / "store")
+    warm.run()
     shutil.rmtree(folder / "store")
-    cut = exchange_stages.layout({"S": [part.n_records for part in parts]}, TABLES)
+    records = {
+        NAMES[rank]: [part.n_records for part in parts if part.rank == rank]
+        for rank in range(1 + parts[-1].rank)
+    }
     hashing = hashing_time()
-    found = run_steps(lambda: parts_of(folder, total), cut or one_group(parts), folder / "store")
-    return found | {"hashing_cpu_s": sum(hashing)}
+
+    def pieces(names: list[str], before: Pieces | None) -> Pieces:
+        window = {name: records[name] for name in names}
+        cut = exchange_stages.layout(window, TABLES, leaves_links=bool(added))
+        made = lambda: parts_of(folder, total, added)  # noqa: E731
+        return Pieces(made, cut or one_group(parts), folder / "store", before)
+
+    if not added:
+        return pieces(NAMES[:1], None).run() | {"hashing_cpu_s": sum(hashing)}
+    first = pieces(NAMES[:1], None)
+    told = first.run()
+    before = {"before_cpu_s": sum(step["cpu_s"] for step in told["steps"].values())}
+    hashing.clear()
+    return pieces(NAMES, first).run() | before | {"hashing_cpu_s": sum(hashing)}
 
 
 def one_group(parts: list[MadePart]) -> exchange_stages.WindowLayout:
@@ -302,89 +340,165 @@ def one_group(parts: list[MadePart]) -> exchange_stages.WindowLayout:
     return exchange_stages.WindowLayout([group], TABLES, ranges=2, batches=1)
 
 
-def run_steps(
-    made: Callable[[], list[MadePart]], cut: exchange_stages.WindowLayout, place: Path
-) -> dict[str, Any]:
-    settings, signed, tables = ClusterSettings(), SignatureSettings(), cut.tables
-    store = LocalStore(place)
-    steps = {name: Step() for name in STEPS}
-    bits = cut.ranges.bit_length() - 1
+class Pieces:
+    """A window in pieces, after one that ended with the snapshot before."""
 
-    def groups() -> list[list[MadePart]]:
+    def __init__(
+        self,
+        made: Callable[[], list[MadePart]],
+        cut: exchange_stages.WindowLayout,
+        place: Path,
+        before: "Pieces | None" = None,
+    ) -> None:
+        """`made` gives the parts of all snapshots."""
+        self.made, self.cut = made, cut
+        self.store = LocalStore(place)
+        self.steps = {name: Step() for name in (*STEPS, KNOWN_KEYS)}
+        self.bits = cut.ranges.bit_length() - 1
+        self.own = [i for i, _ in cut.own]
+        self.known_keys = before.keys if before and before.bits == self.bits else {}
+        self.known_links = [*before.known_links, *before.links] if before and cut.linked else []
+        self.keys: dict[int, Result] = {}
+        self.links: list[stored.Output] = []
+
+    def groups(self) -> list[list[MadePart]]:
         """Parts of tasks that have read nothing yet."""
-        parts = made()
-        return [parts[group.parts.start : group.parts.stop] for group in cut.groups]
+        by_rank: list[list[MadePart]] = [[], []]
+        for part in self.made():
+            by_rank[part.rank].append(part)
+        groups = self.cut.groups
+        return [by_rank[group.rank][group.parts.start : group.parts.stop] for group in groups]
 
-    def run(step: str, number: int, ranges: Any, function: Any, **inputs: Any) -> Result:
-        task = Task(step, 1, {"number": number}, inputs, **range_inputs(ranges))
-        return steps[step].run(task, store, function)
+    def do(self, step: str, number: int, ranges: Any, function: Any) -> Result:
+        settings = {"number": number, "window": 1 + self.cut.groups[-1].rank}
+        task = Task(step.replace(" ", "_"), 1, settings, {}, **range_inputs(ranges))
+        return self.steps[step].run(task, self.store, function)
 
-    def targets(results: list[Result], file: str) -> Targets:
-        places = (ranges_of(store, result, file) for result in results)
+    def targets(self, results: list[Result], file: str) -> Targets:
+        places = (ranges_of(self.store, result, file) for result in results)
         return Targets((f"{i:05d}", found) for i, found in enumerate(places))
 
-    def pieces(context: TaskContext, values: list[int]) -> Iterator[tuple[int, bytes]]:
-        numbers = map(int, sorted(context.task.extra_inputs))
-        return ((values[i], data) for i, data in zip(numbers, read_ranges(context), strict=True))
+    def run(self) -> dict[str, Any]:
+        settings, signed, cut = ClusterSettings(), SignatureSettings(), self.cut
+        ranks = [group.rank for group in cut.groups]
 
-    laid = [
-        run("keys", i, {}, lambda c, own=own: write_ranges(
-            c, "keys.zip", exchange.lay_keys(own, settings, signed, bits)))
-        for i, own in enumerate(groups())
-    ]  # fmt: skip
-    by_range = targets(laid, "keys.zip")
+        def pieces(context: TaskContext, values: list[int]) -> Iterator[tuple[int, bytes]]:
+            numbers = map(int, sorted(context.task.extra_inputs))
+            ranges = zip(numbers, read_ranges(context), strict=True)
+            return ((values[i], data) for i, data in ranges)
 
-    def pair(context: TaskContext) -> None:
-        found = exchange.pair_equal(pieces(context, cut.firsts), tables)
-        context.write_bytes("pairs.bin", found.tobytes(), len(found))
+        for i, parts in enumerate(self.groups()):
+            self.keys[i] = self.known_keys.get(i) or self.do(
+                "keys" if i in self.own else KNOWN_KEYS, i, {}, lambda c, parts=parts: write_ranges(
+                    c, "keys.zip", exchange.lay_keys(parts, settings, signed, self.bits)))  # fmt: skip
+        by_range = self.targets(list(self.keys.values()), "keys.zip")
 
-    pairs = [run("pairs", i, by_range[f"{i:05d}"], pair) for i in range(cut.ranges)]
-    labelled = {"firsts": cut.firsts, "interval": exchange_stages.INTERVAL_RECORDS}
-    task = Task(
-        "labels", 1, labelled, {f"{i:05d}": r.outputs["pairs.bin"] for i, r in enumerate(pairs)}
-    )
-    labels = steps["labels"].run(task, store, exchange_stages.run_labels)
-    places = {
-        group: {"labels": place}
-        for file in labels.outputs
-        for group, place in ranges_of(store, labels, file).items()
-    }
-    rows = [
-        run("rows", i, places.get(f"{i:05d}", {}), lambda c, own=own: write_ranges(
-            c, "rows.zip", exchange.lay_rows(own, b"".join(read_ranges(c)), cut.batches, signed.bands),
-            identity=exchange.row_table))
-        for i, own in enumerate(groups())
-    ]  # fmt: skip
-    by_batch = targets(rows, "rows.zip")
+        def pair(context: TaskContext) -> None:
+            given = pieces(context, cut.firsts)
+            found = exchange.pair_equal(given, cut.tables, cut.firsts[cut.new])
+            context.write_bytes("pairs.bin", found.tobytes(), len(found))
 
-    def batch(context: TaskContext) -> None:
-        size = range_bytes(context)
-        is_held = size <= exchange_stages.HELD_BYTES
-        held = list(pieces(context, [0] * len(cut.groups))) if is_held else []
-        found = exchange.cluster_batch(
-            lambda: held or pieces(context, [0] * len(cut.groups)),
-            ["S"], settings, signed.bands, is_held=is_held,
-        )  # fmt: skip
-        starts = [group.parts.start for group in cut.groups]
-        write_ranges(context, "found.zip", exchange.lay_members(found, starts), found.num_rows)
+        pairs = [self.do("pairs", i, by_range[f"{i:05d}"], pair) for i in range(cut.ranges)]
+        labelled = {
+            "firsts": cut.firsts,
+            "interval": exchange_stages.INTERVAL_RECORDS,
+            "asked": cut.asked,
+        }
+        given = {f"pairs/{i:05d}": result.outputs["pairs.bin"] for i, result in enumerate(pairs)}
+        given |= {f"links/{i:05d}": output for i, output in enumerate(self.known_links)}
+        task = Task("labels", 1, labelled, given)
+        labels = self.steps["labels"].run(task, self.store, exchange_stages.run_labels)
+        places = {
+            group: {"labels": place}
+            for file in labels.outputs
+            for group, place in ranges_of(self.store, labels, file).items()
+        }
+        rows = [
+            self.do("rows", i, places.get(f"{i:05d}", {}), lambda c, parts=parts: write_ranges(
+                c, "rows.zip",
+                exchange.lay_rows(parts, b"".join(read_ranges(c)), cut.batches, signed.bands),
+                identity=exchange.row_table))
+            for i, parts in enumerate(self.groups())
+        ]  # fmt: skip
+        by_batch = self.targets(rows, "rows.zip")
 
-    found = [run("batches", i, by_batch.get(f"{i:05d}", {}), batch) for i in range(cut.batches)]
-    by_group = targets(found, "found.zip")
+        def batch(context: TaskContext) -> None:
+            is_held = range_bytes(context) <= exchange_stages.HELD_BYTES
+            held = list(pieces(context, ranks)) if is_held else []
+            found, links = exchange.cluster_batch(
+                lambda: held or pieces(context, ranks),
+                NAMES[: 1 + ranks[-1]], settings, signed.bands, is_held=is_held,
+            )  # fmt: skip
+            starts = [group.parts.start for _, group in cut.own]
+            write_ranges(context, "found.zip", exchange.lay_members(found, starts), found.num_rows)
+            context.write_bytes("links.bin", links.tobytes(), len(links))
 
-    def members(context: TaskContext, own: list[MadePart]) -> None:
-        with exchange.GroupClusters(own, read_ranges(context), "S") as some:
-            write_members(context, some)
+        found = [
+            self.do("batches", i, by_batch.get(f"{i:05d}", {}), batch) for i in range(cut.batches)
+        ]
+        self.links = [result.outputs["links.bin"] for result in found]
+        by_group = self.targets(found, "found.zip")
 
-    written = [
-        run("members", i, by_group.get(f"{i:05d}", {}), lambda c, own=own: members(c, own))
-        for i, own in enumerate(groups())
+        def members(context: TaskContext, parts: list[MadePart]) -> None:
+            name = NAMES[parts[0].rank]
+            with exchange.GroupClusters(parts, read_ranges(context), name) as some:
+                write_members(context, some)
+
+        own = [self.groups()[group] for group in self.own]
+        written = [
+            self.do("members", i, by_group.get(f"{i:05d}", {}), lambda c, parts=parts: members(c, parts))
+            for i, parts in enumerate(own)
+        ]  # fmt: skip
+        return {
+            "steps": {name: step.told() for name, step in self.steps.items() if step.done},
+            "pairs": sum(result.outputs["pairs.bin"].rows for result in pairs) / cut.firsts[-1],
+            "rows": sum(output.rows for output in labels.outputs.values()) / cut.firsts[-1],
+            "links": sum(output.rows for output in self.links) / cut.firsts[-1],
+            "sha256": members_digest(written),
+        }
+
+
+def connect_in(folder: Path, total: int, counts: list[int]) -> None:
+    """Print what connecting takes by the number of intervals."""
+    parts, settings, signed = parts_of(folder, total), ClusterSettings(), SignatureSettings()
+    laid = [dict(exchange.lay_keys([part], settings, signed, bits=4)) for part in parts]
+    names = sorted({name for data in laid for name in data})
+    pairs = [
+        exchange.pair_equal(
+            [
+                (part.first, data[name])
+                for part, data in zip(parts, laid, strict=True)
+                if name in data
+            ],
+            TABLES,
+        )
+        for name in names
     ]
-    return {
-        "steps": {name: step.told() for name, step in steps.items()},
-        "pairs": sum(result.outputs["pairs.bin"].rows for result in pairs) / cut.firsts[-1],
-        "rows": sum(output.rows for output in labels.outputs.values()) / cut.firsts[-1],
-        "sha256": members_digest(written),
-    }
+    del laid
+    print(f"{total:,} documents, {sum(map(len, pairs)):,} pairs")
+    list(exchange.connect([pairs[0][:9]], [0, total // 2, total]))  # compiles
+    written: list[int] = []
+    close = exchange.PairBlocks.close
+
+    def noted(blocks: exchange.PairBlocks) -> None:
+        written.append(blocks.file_bytes)
+        close(blocks)
+
+    exchange.PairBlocks.close = noted  # type: ignore[method-assign]
+    found = set()
+    for count in counts:
+        seen, labelled = hashlib.sha256(), hashlib.sha256()
+        began = time.process_time()
+        for first, places, labels in exchange.connect(
+            pairs, [total * i // count for i in range(count + 1)]
+        ):
+            seen.update(places + np.uint64(first))
+            labelled.update(labels)
+        spent = time.process_time() - began
+        found.add((seen.hexdigest(), labelled.hexdigest()))
+        print(f"  {count:5} intervals  {spent:6.2f} s  {spent / total * 1e6:5.2f} us a document  "
+              f"{written[-1] / total:5.1f} temporary bytes a document")  # fmt: skip
+    print("  labels are equal" if len(found) == 1 else "  labels DIFFER")
 
 
 class Step:
@@ -460,13 +574,15 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=10_000_000)
     parser.add_argument("--peer-python", help="of an environment with polars and duckdb")
     parser.add_argument("--folder", type=Path, help="made-up data is kept here")
+    parser.add_argument("--added", type=float, default=0, help="share of a second snapshot")
+    parser.add_argument("--intervals", type=int, nargs="+", help="connect the pairs alone")
     parser.add_argument("--table", type=int, nargs="+", metavar="DOCUMENTS")
     parser.add_argument("--rates", type=float, nargs=2, default=RATES, metavar=("PAIRS", "ROWS"))
     parser.add_argument("--measure", choices=("cluster", "exchange"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         measured = cluster if options.measure == "cluster" else exchange_steps
-        print(json.dumps(measured(options.folder, options.documents)))
+        print(json.dumps(measured(options.folder, options.documents, options.added)))
         return
     if options.table:
         for documents in options.table:
@@ -479,12 +595,15 @@ def main() -> None:
         for part in parts_of(folder, options.documents):
             if not part._file("ties").exists():
                 part.write()
-        report(options, folder)
+        if options.intervals:
+            connect_in(folder, options.documents, options.intervals)
+        else:
+            report(options, folder)
 
 
 def measure(options: argparse.Namespace, folder: Path, what: str) -> Any:
     command = [sys.executable, __file__, "--measure", what, "--folder", str(folder)]
-    command += ["--documents", str(options.documents)]
+    command += ["--documents", str(options.documents), "--added", str(options.added)]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
@@ -505,7 +624,7 @@ def report(options: argparse.Namespace, folder: Path) -> None:
     shutil.rmtree(folder / "store", ignore_errors=True)
     pieces = measure(options, folder, "exchange")
     shutil.rmtree(folder / "store")
-    cpu = sum(step["cpu_s"] for step in pieces["steps"].values())
+    cpu = sum(pieces["steps"][name]["cpu_s"] for name in STEPS)
     plain = cpu - pieces["hashing_cpu_s"]
     less = plain / (answer["cpu_s"] - answer["hashing_cpu_s"])
     is_equal = "equal" if pieces["sha256"] == answer["sha256"] else "DIFFERENT"
@@ -517,6 +636,8 @@ def report(options: argparse.Namespace, folder: Path) -> None:
     said = "within" if peak <= PIECE_MIB else "OVER"
     print(f"  the largest piece takes {peak:,.0f} MiB, {said} the bound of {PIECE_MIB:,}")
     print(f"  {pieces['pairs']:.2f} pairs and {pieces['rows']:.2f} rows a document")
+    if "before_cpu_s" in pieces:
+        print(f"  the snapshot before took {pieces['before_cpu_s']:.1f} s")
     print("  step      pieces   CPU s  peak MiB  read MiB  written MiB  requests")
     for name, step in pieces["steps"].items():
         print(

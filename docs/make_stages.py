@@ -47,7 +47,7 @@ def _assets() -> Iterator[str]:
 
 def _row(stage: Stage) -> str:
     reads = dict.fromkeys(file.stage for file in stage.reads)
-    reads |= dict.fromkeys(f"*{file.stage}*" for file in stage.reads_all)
+    reads |= dict.fromkeys(f"*{file.stage}*" for file in (*stage.reads_all, *stage.reads_before))
     writes = ", ".join(f"`{file}`" for file in stage.writes)
     cells = [f"`{stage.name}`", str(stage.version), stage.scope, ", ".join(reads), writes]
     return f"| {' | '.join(cells)} |"

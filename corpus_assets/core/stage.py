@@ -77,6 +77,8 @@ class Stage:
     writes: tuple[File, ...]
     reads: tuple[File, ...] = ()  # of the same snapshot, or of a stage over all of them
     reads_all: tuple[File, ...] = ()  # of several snapshots
+    reads_before: tuple[File, ...] = ()
+    """Of snapshots before its own, which are complete by then: of any step of its asset."""
     about: str = ""  # of the asset that it completes, for people
     drops: tuple[str, ...] = ()
     """Reasons for which documents end here, or patterns of them (`*` where rules name them)."""
@@ -241,6 +243,14 @@ class Graph:
             if stage.name in self._by_name:
                 raise ValueError(f"two stages are called {stage.name}")
             self._by_name[stage.name] = stage
+        for each in self.declared:
+            own = {stage.name for stage in each.stages}
+            for stage in each.stages:
+                for file in stage.reads_before:
+                    if file.stage not in own or not each.is_by_snapshot:
+                        raise ValueError(
+                            f"{stage.name} reads {file} of snapshots before, which is of {file.stage}"
+                        )
 
     def __iter__(self) -> Iterator[Stage]:
         return iter(self.stages)
@@ -268,10 +278,13 @@ class Graph:
 
     def upstream(self, names: Iterable[str]) -> set[str]:
         """Stages that these need, and they themselves."""
-        wanted = set(names)
-        for stage in reversed(self.stages):
-            if stage.name in wanted:
-                wanted |= {file.stage for file in (*stage.reads, *stage.reads_all)}
+        wanted, known = set(names), 0
+        while len(wanted) > known:  # a stage may read what a later one made of snapshots before
+            known = len(wanted)
+            for stage in reversed(self.stages):
+                if stage.name in wanted:
+                    read = (*stage.reads, *stage.reads_all, *stage.reads_before)
+                    wanted |= {file.stage for file in read}
         return wanted.difference(self.given)
 
     def lineage(self) -> list[tuple[Stage, File]]:

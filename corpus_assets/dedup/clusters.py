@@ -49,6 +49,9 @@ MEMBERS = pa.schema(
 )
 """What `find_clusters` reads; (snapshot_rank, part, row) names a row and is given once."""
 
+KNOWN = "known"
+"""A column of numbers, equal for rows whose clusters are known to be one."""
+
 KINDS = ("capture", "url", "exact", "near")
 """Kinds of matches, the closest first."""
 
@@ -67,7 +70,8 @@ def find_clusters(
     members: pa.Table, near: SketchedRows, settings: ClusterSettings, snapshots: Sequence[str]
 ) -> pa.Table:
     """Return schema CLUSTER_MEMBERS, by (snapshot_rank, part, row): members of clusters of two or
-    more.
+    more. A column `known` of `members`, where there is one, has equal numbers for rows that were
+    found to be one document before; it is returned too.
 
     `near` is row-aligned with `members`; `snapshots` are names by rank. Kept is, of the members
     with the smallest snapshot_rank, the best by policy, then the smallest (doc_id, part, row).
@@ -91,6 +95,9 @@ def find_clusters(
         if wanted:
             codes = _equality_codes(members.column(name))[order]
             union_equal(parent, codes, int(codes.max(initial=-1)) + 1, kinds, kind)
+    if KNOWN in members.column_names:
+        codes = _equality_codes(members.column(KNOWN))[order]
+        union_equal(parent, codes, int(codes.max(initial=-1)) + 1, kinds, _NEAR)
     if settings.min_similarity is not None:
         able = np.flatnonzero(members.column("n_shingles").to_numpy()[order] > 0)
         _join_near(near, order, able.astype(np.int32), settings.min_similarity, parent, best)
@@ -109,7 +116,7 @@ def find_clusters(
 
     kind_of = kinds[chosen]
     doc_ids = members.column("doc_id").combine_chunks()
-    return pa.table(
+    found = pa.table(
         [
             doc_ids.take(pa.array(rows)),
             pa.array(snapshots, pa.string()).take(pa.array(rank[rows])),
@@ -124,6 +131,10 @@ def find_clusters(
         ],
         schema=CLUSTER_MEMBERS,
     ).combine_chunks()
+    if KNOWN in members.column_names:
+        known = members.column(KNOWN).combine_chunks().take(pa.array(rows))
+        found = found.append_column(KNOWN, known)
+    return found
 
 
 def _join_near(

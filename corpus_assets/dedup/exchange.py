@@ -6,16 +6,26 @@ through its groups.
 
 1. `lay_keys`, a group: the candidate keys of documents that take part, by range of keys.
 2. `pair_equal`, a range of keys: pairs of documents with an equal key, unconfirmed.
-3. `connect`, once: the smallest number that each document of a pair is connected to, its *label*.
+3. `label`, once: the smallest number that each document of a pair is connected to, its *label*.
    Pairs and labels go through temporary files, an interval of numbers at a time.
 4. `lay_rows`, a group: what clustering looks at, of documents with a label, by batch. A batch is a
    hash of the label, so it holds whole connected components, and no other component decides which.
 5. `cluster_batch`, a batch: `find_clusters`, exactly as in a window that is worked on at once.
 6. `GroupClusters`, a group of the last snapshot: the members of each part.
+
+Snapshots that were clustered before are not clustered again. Whatever comes later, which of their
+documents are one does not change, since later ones never come first in a bucket. So each snapshot
+leaves *links*: pairs of numbers that connect the documents of its clusters, where no earlier link
+does. With those of all snapshots before,
+
+- only keys that a new document has make pairs; all that have such a key are paired, so the centres
+  of its buckets are there;
+- only what is connected to a new document gets a label, by pairs or links;
+- what links connect has one number in the column `known`, and is one cluster from the start.
 """
 
+import itertools
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, NamedTuple, Protocol, Self
 
@@ -26,14 +36,17 @@ import pyarrow.compute as pc
 
 from corpus_assets.core.exchange import Data, range_name
 from corpus_assets.core.schemas import CLUSTER_MEMBERS
-from corpus_assets.dedup.clusters import MEMBERS, find_clusters
+from corpus_assets.dedup.clusters import KNOWN, MEMBERS, find_clusters
 from corpus_assets.dedup.compared_rows import HeldRows, SketchedRows
 from corpus_assets.dedup.kernels.components import RANGES, number_batches
 from corpus_assets.dedup.kernels.packed_keys import (
+    ASKED,
+    NUMBER,
     PACKED_CHUNKS,
     count_kept,
     count_packed,
     equal_pairs,
+    fill_intervals,
     in_order,
     join_inside,
     lowest_outside,
@@ -41,8 +54,9 @@ from corpus_assets.dedup.kernels.packed_keys import (
     pack_kept,
     place_packed,
     place_rows,
+    settle_roots,
 )
-from corpus_assets.dedup.kernels.union_find import roots
+from corpus_assets.dedup.parts import with_columns
 from corpus_assets.dedup.settings import ClusterSettings, SignatureSettings
 from corpus_assets.dedup.spill import unnamed_file, write_at
 from corpus_assets.dedup.window import (
@@ -56,31 +70,38 @@ from corpus_assets.dedup.window import (
 from corpus_assets.text.minhash import BINS
 from textkernels.hashing import GOLDEN
 
-VERSION = 3
+VERSION = 4
 """Of the stages between signatures and clusters."""
 
-LABEL_BYTES = 12
+LABEL_BYTES = 20
 _HEAD = 2
 _SKETCH_WORDS = BINS // 8
-_PIECE_BYTES = 1 << 24
-_NOWHERE = np.uint64(2**64 - 1)
+_BUFFERED = 1 << 21  # pairs of one kind that wait in memory: 32 MB
+_LEAST_BLOCK = 1 << 8
 
 Numbers = npt.NDArray[np.uint64]
 Pairs = npt.NDArray[np.uint64]  # [pairs, 2]
 Labels = npt.NDArray[np.uint64]
 
+_NO_PAIRS = np.empty((0, 2), np.uint64)
+
 SHIPPED = pa.schema(
     [
         *(field for field in MEMBERS if field.name != "snapshot_rank"),  # `row` is the record's
         ("label", pa.uint64()),
+        (KNOWN, pa.uint64()),
     ]
 )
+CONNECTED = MEMBERS.append(SHIPPED.field(KNOWN))
 FOUND = pa.schema(
     [
         *(field for field in CLUSTER_MEMBERS if field.name != "snapshot"),
         ("is_first", pa.bool_()),  # of its cluster in the snapshot: so each is counted once
     ]
 )
+
+
+_NO_FOUND = CLUSTER_MEMBERS.append(SHIPPED.field(KNOWN)).empty_table()
 
 
 class NumberedPart(WindowPart, Protocol):
@@ -125,9 +146,10 @@ def _as_bytes(words: Numbers) -> memoryview:
     return words.view(np.uint8).data
 
 
-def pair_equal(pieces: Iterable[tuple[int, Data]], tables: int) -> Pairs:
-    """Return pairs of documents with an equal key in one range, from the number of each group's
-    first document in the window and what the group has in the range."""
+def pair_equal(pieces: Iterable[tuple[int, Data]], tables: int, new: int = 0) -> Pairs:
+    """Return pairs of documents with an equal key in one range, of keys that a document from number
+    `new` on has; from the number of each group's first document in the window and what the group has
+    in the range."""
     firsts: list[int] = []
     packed: list[list[Numbers]] = []
     for first, data in pieces:
@@ -145,62 +167,88 @@ def pair_equal(pieces: Iterable[tuple[int, Data]], tables: int) -> Pairs:
         keys, members = np.empty(size, np.uint32), np.empty(size, np.uint64)
         for first, some in zip(firsts, of_table, strict=True):
             place_packed(some, first, places, keys, members)
-        found.append(equal_pairs(keys, members, ends))
+        found.append(equal_pairs(keys, members, ends, new))
     return np.concatenate(found)
 
 
-def connect(pairs: Iterable[Pairs], firsts: Sequence[int]) -> Iterator[tuple[int, Numbers, Labels]]:
-    """Yield, for each interval of numbers, its first one, those in any pair as places behind it,
-    ascending, and the smallest number that each is connected to.
+def label(
+    pairs: Iterable[Pairs],
+    links: Callable[[], Iterable[Pairs]],
+    firsts: Sequence[int],
+    asked: int,
+) -> Iterator[tuple[int, Numbers, Labels, Labels]]:
+    """Yield what `connect` does for pairs and links together, and the smallest number that links
+    alone connect each one to, itself where none does. Links are asked for twice."""
+    together = connect(itertools.chain(links(), pairs), firsts, asked)
+    alone = connect(links(), firsts)
+    for (first, places, labels), (_, linked, lowest) in zip(together, alone, strict=True):
+        known = places + np.uint64(first)
+        at = np.searchsorted(linked, places)
+        is_linked = np.append(linked, NUMBER)[at] == places
+        known[is_linked] = lowest[at[is_linked]]
+        yield first, places, labels, known
+
+
+def connect(
+    pairs: Iterable[Pairs], firsts: Sequence[int], asked: int = 0
+) -> Iterator[tuple[int, Numbers, Labels]]:
+    """Yield, for each interval of numbers, its first one, those that have a label as places behind
+    it, ascending, and their labels: the smallest number that each is connected to. Labelled is what
+    pairs connect to a number from `asked` on.
 
     `firsts` cut the window's numbers into intervals; its last is their end. From the last interval
     to the first, the pairs that lead out of one are moved to those before it: what is connected
     stays so, and there are never more pairs. Then labels are handed from the first to the last.
-    Memory: 13 bytes a number of one interval, and 24 more where it is in a pair.
+    Memory: 23 bytes a number of one interval, 32 more where it is in a pair, and 128 MB of pairs on
+    their way. In temporary files: 16 bytes for each pair, used again as soon as it is read.
     """
     starts = np.array(firsts[:-1], np.uint64)
-    waiting, inside, asked, answered = (_PairSpill() for _ in range(4))
+    blocks = PairBlocks(max(_LEAST_BLOCK, _BUFFERED // starts.size))
+    waiting, inside, asking, answered = (PairSpill(blocks, starts) for _ in range(4))
     try:
         for some in pairs:
             ordered = some.copy()
             in_order(ordered)
-            waiting.append_by(_interval(starts, ordered[:, 1]), ordered)
+            waiting.add(ordered, by=1)
         for place in reversed(range(starts.size)):
             first, size = firsts[place], firsts[place + 1] - firsts[place]
-            parent, is_seen = np.arange(size, dtype=np.uint32), np.zeros(size, np.bool_)
+            root, is_seen = np.arange(size, dtype=np.uint32), np.zeros(size, np.bool_)
+            is_asked = np.zeros(size, np.bool_)
+            is_asked[max(0, asked - first) :] = True
             for some in waiting.pieces(place):
-                join_inside(some, first, parent, is_seen)
+                join_inside(some, first, root, is_seen, is_asked)
+            settle_roots(root, is_asked)
             if place:
-                lowest = np.full(size, _NOWHERE)
+                lowest, last = np.full(size, NUMBER), np.full(size, NUMBER)
                 for some in waiting.pieces(place):
-                    lowest_outside(some, first, parent, lowest)
+                    lowest_outside(some, first, root, lowest)
                 for some in waiting.pieces(place):
-                    moved = move_outside(some, first, parent, lowest)
-                    waiting.append_by(_interval(starts, moved[:, 1]), moved)
-                out = np.flatnonzero(lowest != _NOWHERE).astype(np.uint64)
-                who = _pairs(lowest[out], out | np.uint64(place << 32))
-                asked.append_by(_interval(starts, who[:, 0]), who)
+                    waiting.add(move_outside(some, first, root, is_asked, lowest, last), by=1)
+                out = np.flatnonzero(lowest != NUMBER)
+                asking.add(_pairs(lowest[out], out + first), by=0)
+            waiting.forget(place)
             seen = np.flatnonzero(is_seen)
-            inside.append(place, _pairs(seen, roots(parent)[seen]))
+            marks = np.where(is_asked[root[seen]], ASKED, np.uint64(0))
+            inside.add(_pairs(seen + first, root[seen] | marks), by=0)
         for place, first in enumerate(firsts[:-1]):
             labels = np.arange(first, firsts[place + 1], dtype=np.uint64)
             for some in answered.pieces(place):
-                labels[some[:, 0]] = some[:, 1]
-            seen, root = inside.read(place).T
-            root_of = np.zeros(labels.size, np.uint32)
-            root_of[seen] = root
-            for some in asked.pieces(place):
-                answers = labels[root_of[some[:, 0] - np.uint64(first)]]
-                labelled = _pairs(some[:, 1] & np.uint64(0xFFFFFFFF), answers)
-                answered.append_by(some[:, 1] >> np.uint64(32), labelled)
-            yield first, seen, labels[root]
+                labels[some[:, 1] - np.uint64(first)] = some[:, 0]
+            seen, root_of = np.concatenate([_NO_PAIRS, *inside.pieces(place)]).T
+            seen, marks = seen - np.uint64(first), root_of & ASKED
+            roots = np.zeros(labels.size, np.uint32)
+            roots[seen] = root_of & NUMBER
+            labels[roots[seen]] |= marks
+            for some in asking.pieces(place):
+                answers = labels[roots[some[:, 0] - np.uint64(first)]]
+                answered.add(_pairs(answers, some[:, 1]), by=1)
+            for spill in (answered, inside, asking):
+                spill.forget(place)
+            found = labels[roots[seen]]
+            is_asked = found >= ASKED
+            yield first, seen[is_asked], found[is_asked] & NUMBER
     finally:
-        for spill in (waiting, inside, asked, answered):
-            spill.close()
-
-
-def _interval(starts: Numbers, numbers: Numbers) -> Numbers:
-    return np.searchsorted(starts, numbers, side="right").astype(np.uint64) - np.uint64(1)
+        blocks.close()
 
 
 def _pairs(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> Pairs:
@@ -209,49 +257,81 @@ def _pairs(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> Pai
     return found
 
 
-class _PairSpill:
-    """Pairs appended under numbers, in one unnamed temporary file."""
+class PairBlocks:
+    """Blocks of pairs in one unnamed temporary file, which is never larger than what it held at
+    one time."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: int) -> None:
+        """`room`: pairs in a block."""
+        self.room = room
         self._file: IO[bytes] = unnamed_file()
-        self._places: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-        self._end = 0
+        self._free: list[int] = []
+        self._blocks = 0
 
-    def append(self, key: int, pairs: Pairs) -> None:
-        if pairs.size:
-            write_at(self._file, np.ascontiguousarray(pairs).data, self._end)
-            self._places[key].append((self._end, pairs.nbytes))
-            self._end += pairs.nbytes
+    def write(self, pairs: Pairs) -> int:
+        """Write a full block; return its number."""
+        if not self._free:
+            self._free.append(self._blocks)
+            self._blocks += 1
+        number = self._free.pop()
+        write_at(self._file, pairs.data, number * pairs.nbytes)
+        return number
 
-    def append_by(self, keys: Numbers, pairs: Pairs) -> None:
-        """Append each pair under its key."""
-        if keys.size and (keys == keys[0]).all():
-            self.append(int(keys[0]), pairs)
-            return
-        for key, rows in runs(keys):
-            self.append(key, pairs[rows])
-
-    def pieces(self, key: int) -> Iterator[Pairs]:
-        for at, size in self._places.get(key, ()):
-            for start in range(at, at + size, _PIECE_BYTES):
-                data = os.pread(self._file.fileno(), min(_PIECE_BYTES, at + size - start), start)
-                yield np.frombuffer(data, np.uint64).reshape(-1, 2)
-
-    def read(self, key: int) -> Pairs:
-        found = np.empty((sum(size for _, size in self._places.get(key, ())) // 16, 2), np.uint64)
-        filled = 0
-        for some in self.pieces(key):
-            found[filled : filled + len(some)] = some
-            filled += len(some)
+    def read(self, number: int) -> Pairs:
+        found = np.empty((self.room, 2), np.uint64)
+        view, done = found.data.cast("B"), 0
+        while done < len(view):
+            done += os.preadv(self._file.fileno(), [view[done:]], number * len(view) + done)
         return found
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        self._free.extend(numbers)
+
+    @property
+    def file_bytes(self) -> int:
+        return os.fstat(self._file.fileno()).st_size
 
     def close(self) -> None:
         self._file.close()
 
 
-def label_bytes(places: Numbers, labels: Labels) -> bytes:
-    """Documents of a group that have a label, as their places in it."""
-    return places.astype("<u4").tobytes() + labels.astype("<u8").tobytes()
+class PairSpill:
+    """Pairs by the interval of one of their numbers: each interval has full blocks in a file, and
+    one in memory that is being filled."""
+
+    def __init__(self, blocks: PairBlocks, starts: Numbers) -> None:
+        """`starts`: the first number of each interval."""
+        self._starts, self._blocks = starts, blocks
+        self._full: list[list[int]] = [[] for _ in starts]
+        self._filling = np.empty((starts.size, blocks.room, 2), np.uint64)
+        self._filled = np.zeros(starts.size, np.int64)
+
+    def add(self, pairs: Pairs, by: int) -> None:
+        """Add pairs to the intervals of their first (0) or second number (1)."""
+        done = 0
+        while done < len(pairs):
+            done, full = fill_intervals(pairs, done, by, self._starts, self._filling, self._filled)
+            if full >= 0:
+                self._full[full].append(self._blocks.write(self._filling[full]))
+                self._filled[full] = 0
+
+    def pieces(self, interval: int) -> Iterator[Pairs]:
+        """Yield the pairs of an interval, in the order in which they were added."""
+        for number in self._full[interval]:
+            yield self._blocks.read(number)
+        yield self._filling[interval, : self._filled[interval]]
+
+    def forget(self, interval: int) -> None:
+        """Let go of the pairs of an interval."""
+        self._blocks.forget(self._full[interval])
+        self._full[interval] = []
+        self._filled[interval] = 0
+
+
+def label_bytes(places: Numbers, labels: Labels, known: Labels) -> bytes:
+    """Documents of a group that have a label, as their places in it, and both their numbers."""
+    columns = places.astype("<u4"), labels.astype("<u8"), known.astype("<u8")
+    return b"".join(column.tobytes() for column in columns)
 
 
 def lay_rows(
@@ -259,19 +339,23 @@ def lay_rows(
 ) -> Iterator[tuple[str, memoryview]]:
     """Yield the name of each batch that a group has documents in, and what clustering looks at: the
     number of rows and of bytes of their table, the bands, the sketches, the table."""
-    known = np.frombuffer(labelled, "<u4", len(labelled) // LABEL_BYTES)
-    labels = np.frombuffer(labelled, np.uint8)[4 * known.size :].view("<u8")
+    documents = np.frombuffer(labelled, "<u4", len(labelled) // LABEL_BYTES)
+    labels, known = (
+        np.frombuffer(labelled, np.uint8)[4 * documents.size :].view("<u8").reshape(2, -1)
+    )
     batch_of = batch_numbers(labels, batches)
     chosen = []  # part, its rows, where they are among all
     for part, first in _with_firsts(parts):
-        start, stop = np.searchsorted(known, [first, first + part.n_records])
+        start, stop = np.searchsorted(documents, [first, first + part.n_records])
         if start < stop:
-            rows = np.searchsorted(part.numbers(), known[start:stop] - np.uint32(first))
+            rows = np.searchsorted(part.numbers(), documents[start:stop] - np.uint32(first))
             chosen.append((part, rows, slice(start, stop), np.uint32(first)))
     if not chosen:
         return
     table = pa.concat_tables(
-        _shipped(part.members().take(pa.array(rows)), known[some] - first, labels[some])
+        _shipped(
+            part.members().take(pa.array(rows)), documents[some] - first, labels[some], known[some]
+        )
         for part, rows, some, first in chosen
     )
     order = np.argsort(batch_of, kind="stable")
@@ -286,8 +370,8 @@ def lay_rows(
     ends = np.cumsum(sizes)
     words = np.empty(int(ends[-1]), np.uint64)
     begins = ends - sizes
-    behind = np.empty(known.size, np.int64)
-    behind[order] = np.arange(known.size) - (cuts - counts)[batch_of[order]]
+    behind = np.empty(documents.size, np.int64)
+    behind[order] = np.arange(documents.size) - (cuts - counts)[batch_of[order]]
     bands_at = (begins + _HEAD)[batch_of] + bands * behind
     sketches_at = (begins + _HEAD + bands * counts)[batch_of] + _SKETCH_WORDS * behind
     for part, rows, some, _ in chosen:
@@ -313,7 +397,7 @@ def _parse_rows(data: Data, bands: int, rank: int) -> _Rows:
     rows, _ = words[:_HEAD].tolist()
     keys, sketches, _ = np.split(words[_HEAD:], [rows * bands, rows * (bands + _SKETCH_WORDS)])
     ranks = pa.repeat(pa.scalar(rank, pa.int32()), rows)
-    table = _parse_table(data).append_column("snapshot_rank", ranks).select(MEMBERS.names)
+    table = _parse_table(data).append_column("snapshot_rank", ranks).select(CONNECTED.names)
     return _Rows(table, keys.reshape(rows, bands), sketches.reshape(rows, _SKETCH_WORDS))
 
 
@@ -333,14 +417,17 @@ def row_table(data: Data) -> memoryview:
     return memoryview(data)[len(data) - size :]
 
 
-def _shipped(members: pa.Table, records: npt.NDArray[np.uint32], labels: Labels) -> pa.Table:
+def _shipped(
+    members: pa.Table, records: npt.NDArray[np.uint32], labels: Labels, known: Labels
+) -> pa.Table:
     """Rows as they are sent: equal ones have equal bytes, so nothing is null."""
     for name, nothing in (("url_key", ""), ("fetched_at", ""), ("quality", float("nan"))):
         column = pc.fill_null(members[name], pa.scalar(nothing, members[name].type))
         members = members.set_column(members.column_names.index(name), name, column)
     rows = pa.array(records.astype(np.int32))
     members = members.set_column(members.column_names.index("row"), "row", rows)
-    return members.append_column("label", pa.array(labels)).select(SHIPPED.names)
+    numbers = [("label", pa.array(labels)), (KNOWN, pa.array(known))]
+    return with_columns(members, numbers).select(SHIPPED.names)
 
 
 def batch_numbers(labels: Labels, batches: int) -> npt.NDArray[np.int64]:
@@ -366,8 +453,9 @@ def cluster_batch(
     bands: int,
     is_held: bool = True,
     batch_rows: int = BATCH_ROWS,
-) -> pa.Table:
-    """Return schema FOUND by (part, row): members of the last snapshot that a batch has.
+) -> tuple[pa.Table, Pairs]:
+    """Return schema FOUND by (part, row), members of the last snapshot that a batch has; and its
+    links.
 
     `pieces` gives the rank of each group's snapshot and what the group has in the batch, and is
     asked twice, first for the labels. A batch that is not held goes through temporary files.
@@ -378,9 +466,24 @@ def cluster_batch(
     sizes = number_batches(numbers, batch_rows)
     rows = (_parse_rows(data, bands, rank) for rank, data in pieces())
     some = _held(rows, numbers) if is_held else _spilled(rows, numbers, sizes, bands, batch_rows)
-    found = [find_clusters(members, near, settings, snapshots) for members, near in some]
-    own = [each.filter(pc.equal(each["snapshot"], snapshots[-1])) for each in found]
-    return _counted(pa.concat_tables([CLUSTER_MEMBERS.empty_table(), *own]))
+    own, links = [_NO_FOUND], [_NO_PAIRS]
+    for members, near in some:
+        found = find_clusters(members, near, settings, snapshots)
+        own.append(found.filter(pc.equal(found["snapshot"], snapshots[-1])))
+        links.append(_links(found))
+    return _counted(pa.concat_tables(own)), np.concatenate(links)
+
+
+def _links(found: pa.Table) -> Pairs:
+    """Return, of what is known apart in each cluster, the smallest number with each other one."""
+    codes, _ = _distinct(found["cluster_id"].combine_chunks())
+    known = found[KNOWN].to_numpy()
+    order = np.lexsort((known, codes))
+    codes, known = codes[order], known[order]
+    leads = np.diff(codes, prepend=np.int32(-1)) > 0
+    lowest = known[leads][codes]
+    is_new = (np.diff(known, prepend=NUMBER) != 0) & ~leads
+    return _pairs(lowest[is_new], known[is_new])
 
 
 def _held(
@@ -415,7 +518,7 @@ def _spilled(
     batch_rows: int,
 ) -> Iterator[tuple[pa.Table, SketchedRows]]:
     """Do the same through temporary files; what is larger than `batch_rows` stays there, mapped."""
-    with RowSpill(sizes, bands) as spill:
+    with RowSpill(sizes, bands, CONNECTED) as spill:
         begin = 0
         for table, keys, sketches in rows:
             own = numbers[begin : begin + len(keys)]

@@ -40,8 +40,11 @@ RANGE_KEYS = 1 << 26
 """Candidate keys of a range, about: 8 bytes each."""
 BATCH_RECORDS = 1 << 20
 """Records of the window for each batch: where all match, 800 bytes each."""
-INTERVAL_RECORDS = 1 << 25
-"""Records of the window that are connected at a time: some 40 bytes of each that has a label."""
+REACHED = 4
+"""Records of a window that one of its last snapshot is connected to, at most, about: no others go
+to batches. Where it is more, batches are larger."""
+INTERVAL_RECORDS = 1 << 24
+"""Records of the window that are connected at a time: 23 bytes each, 55 where it has a label."""
 HELD_BYTES = 1 << 29
 """Of a batch; a larger one is read twice, and goes through temporary files."""
 
@@ -65,6 +68,10 @@ class WindowLayout:
     tables: int
     ranges: int
     batches: int
+    asked: int = 0  # the first group of which all clusters are asked for
+    new: int = 0  # the first group that is clustered; those before it have links
+    linked: tuple[str, ...] = ()
+    """Snapshots that were clustered in pieces before, whose links are read."""
 
     @property
     def firsts(self) -> list[int]:
@@ -79,12 +86,21 @@ class WindowLayout:
         return [(i, group) for i, group in enumerate(self.groups) if group.rank == rank]
 
 
-def layout(records: Mapping[str, Sequence[int]], tables: int) -> WindowLayout | None:
+def layout(
+    records: Mapping[str, Sequence[int]], tables: int, leaves_links: bool = False
+) -> WindowLayout | None:
     """Return how a window is cut, from the records of each part of its snapshots; None where one
-    task clusters it at once."""
-    total = sum(map(sum, records.values()))
-    if total * tables <= DIRECT_KEYS and sum(map(len, records.values())) <= ranged.DIRECT_PARTS:
+    task clusters it at once. With `leaves_links` the windows of the snapshots before begin where it
+    does, and those that were cut have left links."""
+    if _is_clustered_at_once(records, list(records), tables):
         return None
+    total = sum(map(sum, records.values()))
+    before = list(records)[:-1] if leaves_links else []
+    linked = tuple(
+        name
+        for i, name in enumerate(before)
+        if not _is_clustered_at_once(records, before[: i + 1], tables)
+    )
     groups: list[PartGroup] = []
     first = 0
     for rank, (snapshot, counts) in enumerate(records.items()):
@@ -102,9 +118,19 @@ def layout(records: Mapping[str, Sequence[int]], tables: int) -> WindowLayout | 
     ranges, batches = 2, 1
     while ranges * RANGE_KEYS < total * tables:
         ranges *= 2
-    while batches * BATCH_RECORDS < total:
+    own = next(i for i, group in enumerate(groups) if group.snapshot == groups[-1].snapshot)
+    new = own if linked else 0
+    asked = new if leaves_links else own
+    while batches * BATCH_RECORDS < min(total, REACHED * (total - groups[asked].first)):
         batches *= 2
-    return WindowLayout(groups, tables, ranges, batches)
+    return WindowLayout(groups, tables, ranges, batches, asked, new, linked)
+
+
+def _is_clustered_at_once(
+    records: Mapping[str, Sequence[int]], window: Sequence[str], tables: int
+) -> bool:
+    keys = sum(sum(records[name]) for name in window) * tables
+    return keys <= DIRECT_KEYS and sum(len(records[name]) for name in window) <= ranged.DIRECT_PARTS
 
 
 class ClusterExchange:
@@ -115,14 +141,18 @@ class ClusterExchange:
         prefix: str,
         kept: File,
         window: "Callable[[DedupPlanner, str], Sequence[str]]",
+        goes_on: bool = False,
     ) -> None:
-        """`window` says which snapshots are clustered with one; none where none are asked for."""
-        self.kept, self.window = kept, window
+        """`window` says which snapshots are clustered with one; none where none are asked for.
+        `goes_on`: where a window has all snapshots before, those are not clustered again."""
+        self.kept, self.window, self._goes_on = kept, window, goes_on
         self._keys = File(f"{prefix}_keys", "keys.zip")
         self._pairs = File(f"{prefix}_pairs", "pairs.bin")
         self._labels = File(f"{prefix}_labels", "labels-*.zip")
         self._rows = File(f"{prefix}_rows", "rows.zip")
         self._found = File(f"{prefix}_batches", "found.zip")
+        self._links = File(f"{prefix}_batches", "links.bin")
+        links = (self._links,) if goes_on else ()
         given = (files.RECORDS, files.CANDIDATE_KEYS, kept)
         signed = (files.RECORDS, *SIGNED_FILES)
         self.stages = tuple(
@@ -134,7 +164,8 @@ class ClusterExchange:
                 run,
                 reads=before,
                 reads_all=across,
-                writes=(file,),
+                reads_before=links if file is self._labels else (),
+                writes=(file, *links) if file is self._found else (file,),
             )
             for file, plan, run, before, across in (
                 (self._keys, self._plan_keys, run_keys, (), given),
@@ -152,7 +183,10 @@ class ClusterExchange:
         records = {
             name: pipeline.rows(files.RECORDS, name) for name in self.window(pipeline, snapshot)
         }
-        return layout(records, tables)
+        return layout(records, tables, self._leaves_links(pipeline))
+
+    def _leaves_links(self, pipeline: DedupPlanner) -> bool:
+        return self._goes_on and pipeline.recipe.clusters.scope == "all"
 
     def _plan_keys(self, pipeline: DedupPlanner, snapshot: str) -> Sequence[Task]:
         cut = self.layout(pipeline, snapshot)
@@ -177,7 +211,7 @@ class ClusterExchange:
         cut = self.layout(pipeline, snapshot)
         if cut is None:
             return []
-        settings = {"tables": cut.tables, "firsts": cut.firsts}
+        settings = {"tables": cut.tables, "firsts": cut.firsts, "new": cut.new}
         ranges = self._ranges(pipeline, snapshot, self._keys)
         return LazySequence(
             lambda i, _: self.stages[1].task(
@@ -193,8 +227,13 @@ class ClusterExchange:
         if cut is None:
             return []
         pairs = pipeline.parts(self._pairs, snapshot)
-        settings = {"firsts": cut.firsts, "interval": INTERVAL_RECORDS}
-        inputs = {range_name(i): output for i, output in enumerate(pairs)}
+        settings = {"firsts": cut.firsts, "interval": INTERVAL_RECORDS, "asked": cut.asked}
+        inputs = {f"pairs/{range_name(i)}": output for i, output in enumerate(pairs)}
+        for rank, name in enumerate(
+            cut.linked
+        ):  # the first first: each of them asks for those before
+            for i, output in enumerate(pipeline.parts(self._links, name)):
+                inputs[f"links/{rank:05d}/{range_name(i)}"] = output
         return [self.stages[2].task(settings, inputs, label=snapshot)]
 
     def _plan_rows(self, pipeline: DedupPlanner, snapshot: str) -> Sequence[Task]:
@@ -230,7 +269,7 @@ class ClusterExchange:
             "window": list(self.window(pipeline, snapshot)),
             "ranks": [group.rank for group in cut.groups],
             "first_parts": [group.parts.start for _, group in cut.own],
-        }
+        } | ({"links": self._leaves_links(pipeline)} if self._goes_on else {})
         ranges = self._ranges(pipeline, snapshot, self._rows)
         return LazySequence(
             lambda i, _: self.stages[4].task(
@@ -303,37 +342,45 @@ def run_keys(context: TaskContext) -> None:
 
 
 def run_pairs(context: TaskContext) -> None:
-    firsts = context.task.settings["firsts"]
+    settings = context.task.settings
+    firsts = settings["firsts"]
     pieces = ((firsts[number], data) for number, data in _numbered(context))
-    pairs = exchange.pair_equal(pieces, context.task.settings["tables"])
+    pairs = exchange.pair_equal(pieces, settings["tables"], firsts[settings["new"]])
     context.write_bytes("pairs.bin", pairs.astype("<u8", copy=False).tobytes(), len(pairs))
 
 
 def run_labels(context: TaskContext) -> None:
-    firsts, most = context.task.settings["firsts"], context.task.settings["interval"]
+    settings = context.task.settings
+    firsts, most = settings["firsts"], settings["interval"]
     begins = [0]  # groups at which intervals begin
     for group in range(1, len(firsts) - 1):
         if firsts[group + 1] - firsts[begins[-1]] > most:
             begins.append(group)
     ends = [*begins[1:], len(firsts) - 1]
-    pairs = (
-        np.frombuffer(context.content(name), "<u8").reshape(-1, 2) for name in context.names("")
-    )
-    found = exchange.connect(pairs, [*(firsts[group] for group in begins), firsts[-1]])
-    for i, (begin, end, (first, places, labels)) in enumerate(
+
+    def pairs(kind: str) -> Iterator[exchange.Pairs]:
+        for name in context.names(kind):
+            yield np.frombuffer(context.content(name), "<u8").reshape(-1, 2)
+
+    cuts = [*(firsts[group] for group in begins), firsts[-1]]
+    asked = firsts[settings["asked"]]
+    found = exchange.label(pairs("pairs/"), lambda: pairs("links/"), cuts, asked)
+    for i, (begin, end, (first, places, labels, known)) in enumerate(
         zip(begins, ends, found, strict=True)
     ):
-        cuts = np.searchsorted(
+        stops = np.searchsorted(
             places, np.array(firsts[begin : end + 1], np.uint64) - np.uint64(first)
         )
         ranges = (
             (
                 range_name(group),
                 exchange.label_bytes(
-                    places[start:stop] - np.uint64(firsts[group] - first), labels[start:stop]
+                    places[start:stop] - np.uint64(firsts[group] - first),
+                    labels[start:stop],
+                    known[start:stop],
                 ),
             )
-            for group, start, stop in zip(range(begin, end), cuts[:-1], cuts[1:], strict=True)
+            for group, start, stop in zip(range(begin, end), stops[:-1], stops[1:], strict=True)
             if start < stop
         )
         write_ranges(context, f"labels-{i:05d}.zip", ranges, places.size)
@@ -343,7 +390,8 @@ def run_rows(context: TaskContext) -> None:
     settings = context.task.settings
     labelled = b"".join(read_ranges(context))
     bands = context.settings(SignatureSettings, "signatures").bands
-    laid = exchange.lay_rows(group_parts(context), labelled, settings["batches"], bands)
+    parts = group_parts(context) if labelled else []
+    laid = exchange.lay_rows(parts, labelled, settings["batches"], bands)
     rows = len(labelled) // exchange.LABEL_BYTES
     write_ranges(context, "rows.zip", laid, rows, identity=exchange.row_table)
 
@@ -357,7 +405,7 @@ def run_batch(context: TaskContext) -> None:
 
     size = range_bytes(context)
     held = list(read()) if size <= HELD_BYTES else None
-    found = exchange.cluster_batch(
+    found, links = exchange.cluster_batch(
         lambda: read() if held is None else held,
         settings["window"],
         context.settings(ClusterSettings, "clusters"),
@@ -366,6 +414,9 @@ def run_batch(context: TaskContext) -> None:
     )
     laid = exchange.lay_members(found, settings["first_parts"])
     write_ranges(context, "found.zip", laid, found.num_rows)
+    if "links" in settings:  # none where no later window reads them
+        links = links if settings["links"] else links[:0]
+        context.write_bytes("links.bin", links.astype("<u8", copy=False).tobytes(), len(links))
 
 
 def _numbered(context: TaskContext) -> Iterator[tuple[int, bytes]]:

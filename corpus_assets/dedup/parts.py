@@ -18,7 +18,7 @@ from corpus_assets.dedup.signatures import parse_sketches
 SIGNED_FILES = (files.SIGNALS, files.SIGNATURES, files.CANDIDATE_KEYS, files.SKETCHES)
 
 
-def with_columns(table: pa.Table, columns: Sequence[tuple[str, pa.ChunkedArray]]) -> pa.Table:
+def with_columns(table: pa.Table, columns: Sequence[tuple[str, pa.Array]]) -> pa.Table:
     for name, column in columns:
         table = table.append_column(name, column)
     return table

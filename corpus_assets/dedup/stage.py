@@ -161,7 +161,7 @@ SIGNATURES = part_stage(
     by_row=frozenset({"documents"}),
 )
 
-CLUSTER_EXCHANGE = ClusterExchange("cluster", files.SELECTION, cluster_window_of)
+CLUSTER_EXCHANGE = ClusterExchange("cluster", files.SELECTION, cluster_window_of, goes_on=True)
 SURVIVOR_EXCHANGE = ClusterExchange("survivor", files.SURVIVORS, survivor_window_of)
 
 CLUSTERS = Stage(

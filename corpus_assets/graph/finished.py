@@ -111,7 +111,8 @@ class FinishedStages:
             self._listed[snapshot] = listed_as(self._pipeline.store, snapshot)
         listed = self._listed[snapshot]
         snapshots = self._pipeline.recipe.snapshots
-        window = snapshots[: snapshots.index(snapshot) + 1] if stage.reads_all else (snapshot,)
+        across = stage.reads_all or stage.reads_before
+        window = snapshots[: snapshots.index(snapshot) + 1] if across else (snapshot,)
         read = self._read(stage, snapshot, window)
         if listed is None or read is None:
             return None
@@ -124,7 +125,12 @@ class FinishedStages:
         """Return the digests of the results that a stage reads; None where one is not known."""
         graph = self._pipeline.graph
         found: dict[str, str] = {}
-        for files, names in ((stage.reads, (snapshot,)), (stage.reads_all, window)):
+        before = [name for name in window if name != snapshot]
+        for files, names in (
+            (stage.reads, (snapshot,)),
+            (stage.reads_all, window),
+            (stage.reads_before, before),
+        ):
             for name in {file.stage for file in files}.difference(graph.given):
                 for each in names if graph[name].is_by_snapshot else ("",):
                     noted = self.find(graph[name], each) if each else None

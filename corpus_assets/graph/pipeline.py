@@ -114,7 +114,8 @@ class Pipeline:
             return
         stage, own = self._planned[-1]
         is_elsewhere = self.graph[name].is_by_snapshot and snapshot != own
-        declared = stage.reads_all if is_elsewhere else (*stage.reads, *stage.reads_all)
+        across = (*stage.reads_all, *stage.reads_before)
+        declared = across if is_elsewhere else (*stage.reads, *stage.reads_all)
         if name not in {file.stage for file in declared}:
             where = " of other snapshots" if is_elsewhere else ""
             raise ValueError(f"{stage.name} reads {name}{where}, which it does not declare")

@@ -23,6 +23,7 @@ def stage(
     reads: tuple[File, ...] = (),
     reads_all: tuple[File, ...] = (),
     scope: Scope = Scope.PART,
+    reads_before: tuple[File, ...] = (),
 ) -> Stage:
     def run(context: TaskContext) -> None:
         raise AssertionError("not to be run")
@@ -36,6 +37,7 @@ def stage(
         writes=(writes,),
         reads=reads,
         reads_all=reads_all,
+        reads_before=reads_before,
     )
 
 
@@ -85,6 +87,19 @@ def test_upstream_follows_edges_over_steps() -> None:
     assert chain().upstream(["c"]) == {"a", "b", "c"}
 
 
+def test_a_step_may_read_what_later_ones_of_its_asset_made_of_snapshots_before() -> None:
+    steps = [stage("b", B, reads_before=(D,)), stage("c", C, reads=(B,)), stage("d", D, reads=(C,))]
+    graph = graph_of((stage("a", A), asset(*steps)))
+    assert graph.upstream(["b"]) == {"b", "c", "d"}
+    assert graph.edges("d") == []
+    for wrong in (
+        (stage("b", B, reads_before=(D,)), asset(*steps[1:])),
+        (asset(steps[0], stage("d", D), stage("c", C, scope=Scope.ALL)),),
+    ):
+        with pytest.raises(ValueError, match=r"b reads d\.parquet of snapshots before"):
+            graph_of(wrong)
+
+
 def test_files_of_a_kind_are_known_by_their_pattern() -> None:
     assert B.matches("b-00003.parquet")
     assert B.numbered(3) == "b-00003.parquet"
@@ -99,7 +114,7 @@ def test_every_file_declared_for_all_rooms_is_written_by_a_stage() -> None:
 
 
 def test_every_file_that_a_stage_writes_is_used() -> None:
-    read = {id(file) for one in STAGES for file in (*one.reads, *one.reads_all)}
+    read = {id(file) for one in STAGES for file in (*one.reads, *one.reads_all, *one.reads_before)}
     for one in STAGES:
         for file in one.writes:
             is_last = file.lineage or one.calibration or one.name in ("shards", "lineage_keys")
