@@ -3,11 +3,15 @@
 A part's *base* is the task that reads its file under no order. Orders that cover none of its
 records leave it as it is; the first that covers one gives a new result, made by filtering the
 old. `parts/<base>.json` names the result that stands for the part, the orders it was made
-under, and the set of orders it was last compared with, so that nothing is compared twice.
+under, and the set of orders it was compared with.
+
+So that nothing is compared twice, one more note says with which set of orders all parts of a
+snapshot were compared last: `parts/<digest of their bases>.json`. It counts while the same results
+stand for them, and most parts need no note of their own.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -51,16 +55,51 @@ class Standing:
     previous: str | None = None  # the result it was filtered from
 
 
-def standing_parts(store: Store, bases: Iterable[str]) -> dict[str, Standing]:
+@dataclass(frozen=True)
+class StandingParts:
+    """What stands for the parts of a snapshot: `notes` by the fingerprints of their bases, and the
+    digest of the orders that all of them were compared with, where it is known."""
+
+    notes: Mapping[str, Standing]
+    compared: str | None = None
+
+    def get(self, base: str) -> Standing | None:
+        """Return what stands for a part; None where nothing is known but its base."""
+        note = self.notes.get(base)
+        if self.compared is None:
+            return note
+        return replace(note or Standing(base, (), ""), compared=self.compared)
+
+
+def standing_parts(store: Store, bases: Iterable[str]) -> StandingParts:
     """Return what stands for parts, by the fingerprints of their bases. One listing tells which
     have a note."""
     noted = {path.rpartition("/")[2].removesuffix(".json") for path in store.list("parts")}
-    wanted = [base for base in bases if base in noted] if noted else []
-    if not wanted:
-        return {}
-    with ThreadPoolExecutor(min(REQUESTS_AT_ONCE, len(wanted))) as pool:
-        found = pool.map(partial(_load, store), wanted)
-        return {base: note for base, note in zip(wanted, found, strict=True) if note is not None}
+    if not noted:
+        return StandingParts({})
+    names = list(bases)
+    wanted = [base for base in names if base in noted]
+    notes: dict[str, Standing] = {}
+    if wanted:
+        with ThreadPoolExecutor(min(REQUESTS_AT_ONCE, len(wanted))) as pool:
+            found = pool.map(partial(_load, store), wanted)
+            pairs = zip(wanted, found, strict=True)
+            notes = {base: note for base, note in pairs if note is not None}
+    compared = None
+    if (together := digest(names)) in noted:
+        path = _path(together)
+        raw = read_sealed(store, path)
+        try:
+            if raw["standing"] == _standing_digest(names, notes):
+                compared = str(raw["compared"])
+        except KeyError as error:
+            raise damaged(store, path, "does not say what parts were compared with") from error
+    return StandingParts(notes, compared)
+
+
+def _standing_digest(bases: Iterable[str], notes: Mapping[str, Standing]) -> str:
+    """Return the digest of the results that stand for parts."""
+    return digest([notes[base].fingerprint if base in notes else base for base in bases])
 
 
 def part_task(
@@ -83,7 +122,7 @@ def part_task(
             return _under(base, listed())
         standing = Standing(base.fingerprint, (), digest([]))
     task = _under(base, standing.orders)
-    if standing.compared == _digest(orders) or not orders.rows:
+    if standing.compared == orders.digest or not orders.rows:
         return task
     result = load(task.stage, task.fingerprint)
     if result is None:
@@ -111,20 +150,27 @@ def origin_of(task: Task) -> Origin:
 
 
 def remember(store: Store, tasks: Sequence[Task], orders: Suppressions) -> None:
-    """Note what stands for each part; a part no order ever touched needs no note."""
-    notes = standing_parts(store, (origin_of(task).base for task in tasks))
-    for task in tasks if notes or orders.rows else ():
-        base = origin_of(task).base
+    """Note what stands for each part, and that all were compared with the orders; a part no order
+    ever touched needs no note of its own."""
+    bases = [origin_of(task).base for task in tasks]
+    standing = standing_parts(store, bases)
+    if not (bases and (standing.notes or orders.rows)):
+        return
+    notes = dict(standing.notes)
+    for base, task in zip(bases, tasks, strict=True):
         rows = tuple((kind, value) for kind, value in task.settings["orders"])
         known = notes.get(base)
-        if not rows and not orders.rows and known is None:
+        if not rows and known is None:
             continue
         previous = origin_of(task).previous
         if previous is None and known is not None and known.fingerprint == task.fingerprint:
             previous = known.previous
-        standing = Standing(task.fingerprint, rows, _digest(orders), previous)
-        if standing != known:
-            store.write(_path(base), sealed_json(asdict(standing)))
+        notes[base] = Standing(task.fingerprint, rows, orders.digest, previous)
+        if known is None or replace(known, compared=orders.digest) != notes[base]:
+            store.write(_path(base), sealed_json(asdict(notes[base])))
+    if standing.compared != orders.digest or notes != standing.notes:
+        body = {"compared": orders.digest, "standing": _standing_digest(bases, notes)}
+        store.write(_path(digest(bases)), sealed_json(body))
 
 
 def listed_orders(store: Store, orders: Suppressions) -> tuple[tuple[str, str], ...]:
@@ -222,10 +268,6 @@ def _likely(
 
 def _path(base: str) -> str:
     return f"parts/{base}.json"
-
-
-def _digest(orders: Suppressions) -> str:
-    return orders.digest
 
 
 def _load(store: Store, base: str) -> Standing | None:

@@ -141,13 +141,19 @@ def parts_under_orders(
     planned_prints = prints.copy()
     standing = standing_parts(pipeline.store, (each.tobytes().hex() for each in prints))
     touched: dict[int, tuple[list[list[str]], Origin]] = {}
-    if standing or pipeline.suppressions.rows:
+    if standing.notes or pipeline.suppressions.rows:
+        is_compared = standing.compared == pipeline.suppressions.digest
         pipeline.finished(DOCUMENTS.name, snapshot).rows(prints)  # all that are there in one look
         load = partial(pipeline.load, snapshot=snapshot)
         listed = cache(partial(listed_orders, pipeline.store, pipeline.suppressions))
-        for part, base in enumerate(bases):
-            note = standing.get(prints[part].tobytes().hex())
-            found = part_task(pipeline.store, base, pipeline.suppressions, load, note, listed)
+        for part in range(len(bases)):
+            name = prints[part].tobytes().hex()
+            if is_compared and name not in standing.notes:
+                continue
+            note = standing.get(name)
+            found = part_task(
+                pipeline.store, bases[part], pipeline.suppressions, load, note, listed
+            )
             if found.settings["orders"]:
                 touched[part] = found.settings["orders"], origin_of(found)
                 planned_prints[part] = prints_of([found.fingerprint])[0]
@@ -172,8 +178,8 @@ def results_before_purge(pipeline: IngestPlanner, snapshot: str) -> Sequence[Res
     notes = standing_parts(pipeline.store, (origin_of(task).base for task in tasks))
     load = partial(pipeline.load, snapshot=snapshot)
     others: dict[int, Result] = {}
-    for part, task in enumerate(tasks if notes else ()):
-        found = result_before(task, load, notes.get(origin_of(task).base))
+    for part, task in enumerate(tasks if notes.notes else ()):
+        found = result_before(task, load, notes.notes.get(origin_of(task).base))
         if found is not None:
             others[part] = found
 
