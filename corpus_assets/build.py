@@ -30,7 +30,7 @@ from corpus_assets.graph import (
     snapshots_of,
 )
 from corpus_assets.ingest import DOCUMENTS, SnapshotFiles, remember_parts
-from corpus_assets.session import Session, build_lease, pipeline_of, refresh_orders
+from corpus_assets.session import Session, build_lease, pipeline_as_of, refresh_orders
 from corpus_assets.stages import STAGES
 from corpus_assets.versions import (
     Version,
@@ -208,7 +208,7 @@ class Build:
         session = self.session
         pin_sources(session, record)
         if session.extends is not None:
-            then = pipeline_of(session, session.extends.name)
+            then = pipeline_as_of(session, session.extends.name)
             for line in check_unchanged(then, session.extends):
                 session.progress.log(f"{line} to free space: it is computed again")
             session.progress.log(session.extends.line(session.pipeline.recipe))
@@ -299,13 +299,17 @@ def side_by_side(builds: Sequence[Build]) -> list[Step]:
 
 def _default_name(session: Session) -> str:
     """Name a version by its recipe and digest, or one that extends another by the date on which the
-    newest of its snapshots was pinned: the same, however often the build is run again."""
+    newest of its snapshots was pinned: the same, however often the build is run again. Where another
+    version has that name, by both."""
     pipeline, extended = session.pipeline, session.extends
     added = set(extended.added(pipeline.recipe)) if extended is not None else set()
     if not added:
         return default_version_name(pipeline)
-    newest = max(row.created_at for row in session.registry.snapshots() if row.name in added)
-    return f"{pipeline.recipe.name[:89]}-{newest[:10]}"
+    registry, recipe = session.registry, pipeline.recipe
+    newest = max(row.created_at for row in registry.snapshots() if row.name in added)
+    dated = f"{recipe.name[:80]}-{newest[:10]}"
+    others = {row.name for row in registry.versions() if row.recipe_digest != recipe.digest}
+    return f"{dated}-{recipe.digest[:8]}" if dated in others else dated
 
 
 def _release(session: Session, version: Version, record: Record) -> None:

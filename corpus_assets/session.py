@@ -26,6 +26,7 @@ from corpus_assets.versions import (
     check_published,
     continued,
     find_extended,
+    in_order_of,
     load_published_recipe,
     lock_folder,
     lock_pins,
@@ -103,6 +104,7 @@ def open_session(
         pins = import_calibrations(load_lock(Path(pinned)), Path(pinned).parent, store)
     bound = load_lock(Path(lock)) if lock is not None else None
     if bound is not None:
+        loaded = in_order_of(loaded, bound)
         check_recipe(bound, loaded.digest)
     pipeline = Pipeline(
         loaded,
@@ -226,7 +228,7 @@ def refresh_orders(session: Session) -> None:
     session.pipeline = replace(session.pipeline, suppressions=_orders(session.registry))
 
 
-def pipeline_of(session: Session, version: str) -> Pipeline:
+def pipeline_as_of(session: Session, version: str) -> Pipeline:
     """Return the session's pipeline under the takedowns that a version was built under."""
     published = session.registry.version(version).created_at
     _, rows = session.registry.orders()

@@ -30,9 +30,9 @@ from corpus_assets.core.home import Home
 from corpus_assets.core.stage import Scope
 from corpus_assets.ingest import DOCUMENTS
 from corpus_assets.recipe import Recipe
-from corpus_assets.session import open_home, pipeline_of, reopen_session
+from corpus_assets.session import open_home, pipeline_as_of, reopen_session
 from corpus_assets.stages import STAGES
-from corpus_assets.versions import LEVELS, load_published_recipe
+from corpus_assets.versions import FREED_STAGES, load_published_recipe
 
 HOUR_S = 3600.0
 TEMPLATE = Path(__file__).parent / "templates" / "cost.html"
@@ -262,7 +262,7 @@ def artifacts_of(home: Home, version: str) -> list[ArtifactRow]:
     """Return everything a version was made of: the results of its tasks under its lock, and of
     the calibrations that the lock pins, what they were made from."""
     with reopen_session(home, version) as session:
-        pipeline = pipeline_of(session, version)
+        pipeline = pipeline_as_of(session, version)
         tasks = [
             task
             for stage in STAGES
@@ -446,7 +446,9 @@ class Estimate:
             "not counted: the driver, publishing, takedowns, idle cores between stages, transfer fees",
         ]
         if self.measured_parts < FEW_PARTS:
-            said.append(f"fewer than {FEW_PARTS} parts were measured: the ranges are too narrow")
+            said.append(
+                f"{counted(self.measured_parts, 'part')} measured, which is few: ranges are too narrow"
+            )
         if self.measured_snapshots == 1:
             said.append(
                 "one snapshot was measured: ranges have no spread of stages that work on whole "
@@ -498,7 +500,7 @@ def estimate(
         stored_bytes=bytes_all,
         stored_by_keep={
             keep: measured.total(every, "bytes", measured.stages - gone)
-            for keep, gone in LEVELS.items()
+            for keep, gone in FREED_STAGES.items()
             if gone
         },
         writes=writes,

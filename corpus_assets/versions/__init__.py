@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         continued,
         extendable,
         find_extended,
+        in_order_of,
     )
     from corpus_assets.versions.foreseen import Foreseen, foresee, warning_before_tokens
     from corpus_assets.versions.funnel import FunnelStep, funnel_steps
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
         load_removed,
         removed_by_requests,
     )
-    from corpus_assets.versions.retention import LEVELS
+    from corpus_assets.versions.retention import FREED_STAGES
     from corpus_assets.versions.version import (
         Version,
         default_version_name,
@@ -67,7 +68,7 @@ else:
 __all__ = [
     "ALL_CALIBRATIONS",
     "DRIFT_CHECKS",
-    "LEVELS",
+    "FREED_STAGES",
     "MODELS_GATE",
     "PREVIOUS",
     "WEIGHTS_FOLDER",
@@ -95,6 +96,7 @@ __all__ = [
     "foresee",
     "forget_removed",
     "funnel_steps",
+    "in_order_of",
     "is_published",
     "lineage_rows",
     "load_published_recipe",

@@ -114,8 +114,16 @@ def continued(recipe: Recipe, extended: Extended) -> Recipe:
     return changed_recipe(recipe, {"snapshot_order": [*old, *new]}, f"recipe {recipe.name}")
 
 
+def in_order_of(recipe: Recipe, lock: Lock) -> Recipe:
+    """Return a recipe with the order of snapshots that a lock was made with, if it says none."""
+    order = lock.recipe.get("snapshot_order")
+    if not order or recipe.snapshot_order:
+        return recipe
+    return changed_recipe(recipe, {"snapshot_order": order}, f"recipe {recipe.name}")
+
+
 def check_unchanged(pipeline: Pipeline, extended: Extended) -> list[str]:
-    """Refuse to make a snapshot of the version anew. `pipeline` has the takedowns that were in
+    """Refuse to recompute a snapshot of the version. `pipeline` has the takedowns that were in
     force when the version was published: those that came later are carried out as in any build.
     Return what was deleted to free space (`versions.retention`), and is computed again as it was."""
     absent: dict[str, str] = {}  # the first stage by snapshot; what follows it cannot be planned
@@ -136,8 +144,8 @@ def check_unchanged(pipeline: Pipeline, extended: Extended) -> list[str]:
                 absent[snapshot] = stage.name
             elif not is_there:
                 raise CorpusError(
-                    f"{stage.name} of {snapshot} would be made anew: it was made by another release "
-                    "than this one, or results were deleted by hand; build the recipe without "
+                    f"{stage.name} of {snapshot} would be recomputed: another release than this one "
+                    "computed it, or results were deleted by hand; build the recipe without "
                     "--extends, then extend that version"
                 )
     return [f"{stage} of {snapshot} was deleted" for snapshot, stage in absent.items()]

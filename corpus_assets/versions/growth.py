@@ -101,4 +101,4 @@ def _languages(store: Store, decisions: Sequence[LineageRow]) -> Counter[str]:
 
 
 def _signed(documents: int, tokens: int) -> str:
-    return f"{documents:+,} documents, {tokens:+,} tokens"
+    return f"documents {documents:+,}, tokens {tokens:+,}"

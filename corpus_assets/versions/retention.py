@@ -52,7 +52,7 @@ may be gone."""
 OF_CALIBRATIONS = _of_calibrations()
 BETWEEN = frozenset(stage.name for stage in STAGES) - _ENDS - OF_CALIBRATIONS
 
-LEVELS: dict[Retention, frozenset[str]] = {
+FREED_STAGES: dict[Retention, frozenset[str]] = {
     "all": frozenset(),
     "takedowns": OF_CALIBRATIONS,
     "published": OF_CALIBRATIONS | BETWEEN,
@@ -92,16 +92,16 @@ def kept_level(store: Store, live: Iterable[VersionRow]) -> Retention:
 
 def expendable(rows: Iterable[ArtifactRow], keep: Retention) -> list[ArtifactRow]:
     """Return the artifacts that go under a level."""
-    return [row for row in rows if row.stage in LEVELS[keep]]
+    return [row for row in rows if row.stage in FREED_STAGES[keep]]
 
 
 def freeable(rows: Collection[ArtifactRow], keep: Retention) -> tuple[Freeable, ...]:
     """Return what the levels after one would free of what is left."""
     found: list[Freeable] = []
-    known = LEVELS[keep]
+    known = FREED_STAGES[keep]
     for level in KEEPS[KEEPS.index(keep) + 1 :]:
-        some = [row for row in rows if row.stage in LEVELS[level] - known]
-        known = LEVELS[level]
+        some = [row for row in rows if row.stage in FREED_STAGES[level] - known]
+        known = FREED_STAGES[level]
         if some:
             found.append(_counted(level, some))
     return tuple(found)

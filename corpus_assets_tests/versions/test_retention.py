@@ -7,11 +7,12 @@ import pytest
 
 from catalog.db.registry import Registry
 from catalog.db.rows import ArtifactRow
-from corpus_assets.cli.main import main
+from corpus_assets.cli.main import gc, main
 from corpus_assets.core.home import Home
 from corpus_assets.recipe.load import load_recipe
+from corpus_assets.recipe.operations import KEEPS
 from corpus_assets.stages import STAGES
-from corpus_assets.versions.retention import BETWEEN, LEVELS, OF_CALIBRATIONS
+from corpus_assets.versions.retention import BETWEEN, FREED_STAGES, OF_CALIBRATIONS
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.homes import copy_home
 
@@ -35,8 +36,13 @@ def collected(
 
 def test_what_a_version_names_and_what_reads_sources_is_never_let_go() -> None:
     named = {stage.name for stage, _ in STAGES.lineage()} | STAGES.calibrations.keys()
-    assert not named & LEVELS["published"]
-    assert not {"text_keys", "lineage_keys", "robots_index", "category_index"} & LEVELS["published"]
+    (option,) = (each for each in gc.params if each.name == "keep")
+    assert tuple(option.type.choices) == KEEPS == tuple(FREED_STAGES)  # type: ignore[attr-defined]
+    assert not named & FREED_STAGES["published"]
+    assert (
+        not {"text_keys", "lineage_keys", "robots_index", "category_index"}
+        & FREED_STAGES["published"]
+    )
     assert {"line_keys", "tokenizer_sample", "classifier_sample"} <= OF_CALIBRATIONS
     assert {"signatures", "tokens", "cluster_keys", "selection"} <= BETWEEN
     for stage in STAGES:  # of calibrations nothing else reads
@@ -52,7 +58,7 @@ def test_gc_says_what_it_could_free_and_what_was_freed_is_made_again(
     said = collected(place, capsys, "--dry-run")
     assert said["bytes"] == 0
     for one in said["freeable"]:  # type: ignore[attr-defined]
-        level = LEVELS["takedowns"] if one["keep"] == "takedowns" else BETWEEN
+        level = FREED_STAGES["takedowns"] if one["keep"] == "takedowns" else BETWEEN
         some = [row for row in rows if row.stage in level]
         assert (one["artifacts"], one["bytes"]) == (len(some), sum(row.bytes for row in some))
         assert one["cpu_hours"] == pytest.approx(sum(row.cpu_seconds or 0 for row in some) / 3600)
@@ -64,7 +70,9 @@ def test_gc_says_what_it_could_free_and_what_was_freed_is_made_again(
     assert freed["bytes"] == sum(one["bytes"] for one in said["freeable"])  # type: ignore[attr-defined]
     left = sum(path.stat().st_size for path in place.store.rglob("*") if path.is_file())
     assert stored - left >= freed["bytes"]  # type: ignore[operator]
-    assert {stage for stage, _ in contents(place)} == {s for s, _ in before} - LEVELS["published"]
+    assert {stage for stage, _ in contents(place)} == {s for s, _ in before} - FREED_STAGES[
+        "published"
+    ]
     assert place.catalog("verify", VERSION) == 0
 
     files = place.files()
