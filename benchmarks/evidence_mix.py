@@ -33,6 +33,7 @@ from corpus_assets.evidence.arms import Arm, Document, make_arm
 from corpus_assets.evidence.gate import open_results
 from corpus_assets.evidence.heldout import encode_heldout, heldout_digest
 from corpus_assets.evidence.mixtures import (
+    Groups,
     Proposal,
     fit_swarm,
     group_predictions,
@@ -159,7 +160,7 @@ def proposals(folder: Path) -> list[Proposal]:
     results = open_results(folder)
     fitted = fit_swarm(*swarm_losses(results, body["weights"], groups))
     given = (group_predictions(results.runs, groups), fitted)
-    return [propose_mixture(groups, tokens, BUDGET, one) for one in given]
+    return [propose_mixture(Groups(tokens), BUDGET, one) for one in given]
 
 
 def validate(options: argparse.Namespace) -> None:

@@ -296,14 +296,15 @@ def show_proposal(answer: "ProposedMix") -> None:
     """Print the weights, what they are expected to give, and how to find out."""
     columns = (answer.weights, answer.proportional, answer.limits)
     print_table(
-        ("domain", "weight", "proportional", "limit"),
+        (answer.axis, "weight", "now" if answer.changed else "proportional", "limit"),
         [(name, *(f"{by[name]:.4f}" for by in columns)) for name in answer.weights],
         numbers_right=True,
     )
     print_line()
-    print_line(
-        f"{answer.method}: {answer.gain:+.2f}% of the loss of proportional weights, expected"
-    )
+    against = "those of the version" if answer.changed else "proportional weights"
+    print_line(f"{answer.method}: {answer.gain:+.2f}% of the loss of {against}, expected")
+    if answer.unseen is not None:
+        print_line(answer.unseen.words)
     print_line(f"To try it, build the recipe with this section as version {answer.arm}, then")
     comparison = answer.comparison or "FILE (--compare writes it)"
     print_line(f"compare it with {answer.version}: corpus evidence plan {comparison}")
@@ -315,6 +316,20 @@ def show_proposal(answer: "ProposedMix") -> None:
 @click.argument("version")
 @click.option("--budget", type=int, required=True, help="Number of tokens to train on.")
 @click.option("--max-epochs", type=float, default=4.0, show_default=True)
+@click.option(
+    "--axis",
+    default="domain",
+    show_default=True,
+    metavar="domain|source|tier|LABEL",
+    help="What is mixed: domains, or sources, tiers, or values of a label (language, topic ...).",
+)
+@click.option(
+    "--change",
+    "changed",
+    multiple=True,
+    metavar="NAME",
+    help="Search only the weight of this value; the others keep their ratio. Repeatable.",
+)
 @click.option(
     "--weights",
     type=click.Path(path_type=Path, exists=True),
@@ -338,34 +353,38 @@ def mix(
     version: str,
     budget: int,
     max_epochs: float,
+    axis: str,
+    changed: tuple[str, ...],
     weights: Path | None,
     compare: Path | None,
     heldout: str,
     results: Path | None,
     home: str | None,
 ) -> "ProposedMix":
-    """Propose domain weights for VERSION.
+    """Propose mixture weights for VERSION.
 
-    Nothing is changed. Needs the results of a plan with one arm per domain, named after it, run
-    with --token-nats (MixMin); with --weights, of arms with different mixtures (log-linear
-    regression).
+    Nothing is changed. Needs the results of a plan with one arm per domain (or value of another
+    --axis), named after it, run with --token-nats (MixMin); with --weights, of arms with different
+    mixtures (log-linear regression).
     """
     from corpus_assets.evidence import (
+        Groups,
         ProposedMix,
         comparison_text,
         find_results,
         search_mixture,
     )
+    from corpus_assets.inspect import mix_answer
     from corpus_assets.session import open_home
 
     store, registry = open_home(Home.resolve(home))
     row = registry.version(version)
-    tokens: dict[str, int] = {}
-    for shard in registry.version_shards(row.name):
-        tokens[shard.domain] = tokens.get(shard.domain, 0) + shard.tokens
+    rows = mix_answer(Home.resolve(home), row.name, {}, by=axis).rows
+    tokens = {one.group: one.tokens for one in rows}
+    groups = Groups(tokens, axis, {one.group: one.share for one in rows}, changed)
     swarm = None if weights is None else json.loads(weights.read_bytes())
     found = find_results(results or store, *(swarm or sorted(tokens)))
-    proposal = search_mixture(found, tokens, budget, max_epochs, swarm)
+    proposal = search_mixture(found, groups, budget, max_epochs, swarm)
     arm = f"{row.name}-{proposal.method}"
     if compare is not None:
         text = comparison_text(found, row.name, arm, heldout)

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
         stored_plan,
         train_missing,
     )
-    from corpus_assets.evidence.mixtures import ProposedMix, comparison_text, search_mixture
+    from corpus_assets.evidence.mixtures import (
+        Groups,
+        ProposedMix,
+        comparison_text,
+        search_mixture,
+    )
     from corpus_assets.evidence.on_ray import run_on_ray
     from corpus_assets.evidence.pack import find_pack
     from corpus_assets.evidence.page import (
@@ -58,6 +63,7 @@ else:
 __all__ = [
     "Compared",
     "Decided",
+    "Groups",
     "Imported",
     "KeyResult",
     "ProposedMix",

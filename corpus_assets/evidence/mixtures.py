@@ -7,20 +7,26 @@
 
 Both keep to upper bounds of the weights: a group is not repeated more often than
 `max_epochs` in a run of `budget` tokens.
+
+Groups are the values of one axis of the mixture (domain, source, tier, a label). Where only some of
+them changed, the others keep their ratio to each other: they are one group more, whose model is the
+mixture of theirs (mixtures are reused so in Olmix, 4.2).
 """
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import yaml
 from scipy.optimize import least_squares
+from scipy.special import stdtrit
 
 from catalog.answers import in_json
 from corpus_assets.core.errors import EvidenceError
-from corpus_assets.evidence.compare import Floats
+from corpus_assets.evidence.compare import Floats, HeldOut, Hosts
 from corpus_assets.evidence.gate import Results
 from corpus_assets.evidence.results import Run
 from corpus_assets.recipe import LEARNING_RATES
@@ -36,9 +42,13 @@ class Proposal:
     method: str
     weights: Mapping[str, float]
     loss: float  # expected, in bits per byte
-    proportional: Mapping[str, float]  # weights by available tokens
+    proportional: Mapping[str, float]
+    """Weights by available tokens; where some groups are searched alone, those of the version."""
     proportional_loss: float
     limits: Mapping[str, float]
+    axis: str = "domain"
+    changed: tuple[str, ...] = ()  # groups that were searched; none: all were
+    unseen: "UnseenGain | None" = None  # None: the method has no losses of single documents
 
     @property
     @in_json
@@ -50,8 +60,27 @@ class Proposal:
     @in_json
     def recipe(self) -> str:
         """The `mixture` section of a recipe with these weights."""
-        domains = {group: round(weight, 4) for group, weight in self.weights.items()}
-        return yaml.safe_dump({"mixture": {"shares": {"domain": domains}}}, sort_keys=False)
+        key = "change" if self.changed else "shares"
+        groups = self.changed or tuple(self.weights)
+        values = {group: round(self.weights[group], 4) for group in groups}
+        return yaml.safe_dump({"mixture": {key: {self.axis: values}}}, sort_keys=False)
+
+
+@dataclass(frozen=True)
+class UnseenGain:
+    """The gain on documents of hosts that the weights were not fitted to, as `Proposal.gain`: weights
+    of either half of the hosts, on the other half. Of predictions that are mixed, not of a model
+    that was trained on the mixture."""
+
+    percent: float
+    low: float
+    high: float
+
+    @property
+    @in_json
+    def words(self) -> str:
+        interval = f"{self.percent:+.2f}% [{self.low:+.2f}, {self.high:+.2f}] on unseen hosts"
+        return interval if self.high < 0 else f"no gain is shown: {interval}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +130,11 @@ class Predictions:
     nats: Floats  # [group, token]
     shares: Floats  # of each token in the loss
 
+    def gathered(self, rows: Floats) -> "Predictions":
+        """Return what mixtures of the groups say: rows[mixture, group]."""
+        least = self.nats.min(axis=0)
+        return Predictions(least - np.log(rows @ np.exp(least - self.nats)), self.shares)
+
     def loss(self, weights: Floats) -> float:
         """Return the loss of a mixture of predictions: -log sum_g w_g exp(-nats[g]), by shares."""
         least = self.nats.min(axis=0)
@@ -130,6 +164,10 @@ class LogLinear:
 
     floors: Floats  # [target]
     slopes: Floats  # [target, group]
+
+    def gathered(self, rows: Floats) -> "LogLinear":
+        """Return the losses as functions of the weights of mixtures: rows[mixture, group]."""
+        return LogLinear(self.floors, self.slopes @ rows.T)
 
     def over_floor(self, weights: Floats) -> Floats:
         return np.exp(self.slopes @ weights)
@@ -229,38 +267,137 @@ def _gap(slope: Floats, weights: Floats, limits: Floats) -> float:
     return best - float(slope @ weights)
 
 
+@dataclass(frozen=True)
+class Groups:
+    """What is to be mixed: the values of an axis, their tokens, and their shares now."""
+
+    tokens: Mapping[str, int]
+    axis: str = "domain"
+    present: Mapping[str, float] | None = None
+    changed: tuple[str, ...] = ()  # to be searched; the others keep their ratio. None: all are
+
+    def __post_init__(self) -> None:
+        known = set(self.tokens)
+        if unknown := sorted(set(self.changed) - known):
+            raise EvidenceError(
+                f"no {self.axis} is called {unknown[0]}; there are {', '.join(sorted(known))}"
+            )
+        if len(known) < 2:
+            raise EvidenceError(f"there is one {self.axis}: nothing can be mixed")
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self.tokens)
+
+    @property
+    def base(self) -> Floats:
+        """Weights that a proposal is compared with: by tokens, or as they are now."""
+        of = self.present if self.changed and self.present is not None else self.tokens
+        found = np.array([of.get(name, 0) for name in self.names], dtype=np.float64)
+        shares: Floats = found / found.sum()
+        return shares
+
+    @property
+    def rows(self) -> Floats:
+        """What is searched, as mixtures [searched, group]: groups, and all others as one."""
+        names = self.names
+        if not self.changed:
+            return np.eye(len(names))
+        rows = [[float(name == one) for name in names] for one in sorted(self.changed)]
+        rest = np.where(np.isin(names, self.changed), 0.0, self.base)
+        return np.array([*rows, *([rest / rest.sum()] if rest.sum() > 0 else [])])
+
+
 def search_mixture(
-    results: Results, tokens: Mapping[str, int], budget: int, max_epochs: float = EPOCHS,
+    results: Results, groups: Groups, budget: int, max_epochs: float = EPOCHS,
     weights: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Proposal:  # fmt: skip
-    """Propose weights of the groups of `tokens`: by MixMin, from runs of one arm per group, or by a
-    swarm, from arms whose `weights` are given."""
-    groups = sorted(tokens)
+    """Propose weights of groups: by MixMin, from runs of one arm per group, or by a swarm, from arms
+    whose `weights` are given."""
     try:
-        given: Predictions | LogLinear
-        if weights is None:
-            given = group_predictions(results.runs, groups)
-        else:
-            given = fit_swarm(*swarm_losses(results, weights, groups))
-        return propose_mixture(groups, tokens, budget, given, max_epochs)
+        if weights is not None:
+            fitted = fit_swarm(*swarm_losses(results, weights, groups.names))
+            return propose_mixture(groups, budget, fitted, max_epochs)
+        given = group_predictions(results.runs, groups.names)
+        found = propose_mixture(groups, budget, given, max_epochs)
+        table = next(run for run in results.runs if run.arm == groups.names[0]).table()
+        return replace(found, unseen=unseen_gain(given, table, groups, budget, max_epochs))
     except ValueError as error:
         raise EvidenceError(str(error)) from error
 
 
 def propose_mixture(
-    groups: Sequence[str], tokens: Mapping[str, int], budget: int, given: Predictions | LogLinear,
-    max_epochs: float = EPOCHS,
-) -> Proposal:  # fmt: skip
+    groups: Groups, budget: int, given: Predictions | LogLinear, max_epochs: float = EPOCHS
+) -> Proposal:
     """Return the proposal of MixMin from predictions of the groups' models, or of a swarm's fit."""
-    limits = weight_limits({group: tokens[group] for group in groups}, budget, max_epochs)
-    bounds = np.array([limits[group] for group in groups])
-    share = np.array([tokens[group] for group in groups], dtype=np.float64)
-    base = share / share.sum()
-    is_swarm = isinstance(given, LogLinear)
-    weights = swarm(given, bounds) if isinstance(given, LogLinear) else mixmin(given, bounds)
-    named = [dict(zip(groups, map(float, row), strict=True)) for row in (weights, base)]
-    method = "swarm" if is_swarm else "mixmin"
-    return Proposal(method, named[0], given.loss(weights), named[1], given.loss(base), limits)
+    names, base = groups.names, groups.base
+    limits = weight_limits(groups.tokens, budget, max_epochs)
+    weights = _best(groups, given, np.array([limits[name] for name in names]))
+    named = [dict(zip(names, map(float, row), strict=True)) for row in (weights, base)]
+    method = "swarm" if isinstance(given, LogLinear) else "mixmin"
+    return Proposal(method, named[0], given.loss(weights), named[1], given.loss(base), limits,
+                    groups.axis, tuple(sorted(groups.changed)))  # fmt: skip
+
+
+def _best(groups: Groups, given: Predictions | LogLinear, limits: Floats) -> Floats:
+    rows = groups.rows
+    # A mixture of groups is at its limit where the first of them is.
+    with np.errstate(divide="ignore"):
+        bounds = np.minimum(1.0, np.where(rows > 0, limits / rows, np.inf).min(axis=1))
+    if bounds.sum() < 1:
+        raise ValueError(
+            "the groups that keep their ratio would repeat more often than is allowed: allow more "
+            "epochs, or let more groups change"
+        )
+    own = given.gathered(rows)
+    found = swarm(own, bounds) if isinstance(own, LogLinear) else mixmin(own, bounds)
+    weights: Floats = found @ rows
+    return weights
+
+
+def unseen_gain(
+    given: Predictions, table: pa.Table, groups: Groups, budget: int, max_epochs: float
+) -> UnseenGain | None:
+    """Return the gain on unseen hosts; None where a half would lack a domain."""
+    names = groups.names
+    limit = weight_limits(groups.tokens, budget, max_epochs)
+    limits = np.array([limit[name] for name in names])
+    hosts = table["host"].to_numpy(zero_copy_only=False)
+    domains = table["domain"].to_numpy(zero_copy_only=False)
+    counts = table["tokens"].to_numpy()
+    sizes = table["bytes"].to_numpy().astype(np.int64)
+    half = np.array([_half(str(host)) for host in hosts])
+    if any(set(domains[half == side]) != set(domains) for side in (0, 1)):
+        return None
+    of_token = np.repeat(np.arange(len(counts)), counts)
+    bits = np.zeros((2, len(counts)))  # of the base and of the weights found on the other half
+    for side in (0, 1):
+        fitted = np.repeat(half != side, counts)
+        part = table.filter(pa.array(half != side))
+        weights = _best(groups, Predictions(given.nats[:, fitted], _token_shares(part)), limits)
+        for row, mixed in enumerate((groups.base, weights)):
+            least = given.nats.min(axis=0)
+            nats = least - np.log(np.maximum(mixed @ np.exp(least - given.nats), 1e-300))
+            summed = np.bincount(of_token, nats, minlength=len(counts)) / (math.log(2) * sizes)
+            bits[row] = np.where(half == side, summed, bits[row])
+    try:
+        held = Hosts(HeldOut(sizes, domains.tolist(), hosts.tolist()))
+    except ValueError:  # a domain with one document
+        return None
+    old, new = held.means(bits)[:, -1]
+    effects = 100 * (bits[1] - new / old * bits[0]) / old
+    found = [held.variance(number, effects) for number in range(len(held.domains))]
+    variances = np.array([variance for variance, _ in found]) / len(found) ** 2
+    total = float(variances.sum())
+    inverse = sum(v**2 / degrees for v, (_, degrees) in zip(variances, found, strict=True))
+    degrees = total**2 / inverse if inverse > 0 else float(len(counts) - 1)
+    error = float(stdtrit(degrees, 0.975)) * math.sqrt(total)
+    percent = float(100 * (new / old - 1))
+    return UnseenGain(percent, percent - error, percent + error)
+
+
+def _half(host: str) -> int:
+    return hashlib.blake2b(f"half of hosts/{host}".encode(), digest_size=1).digest()[0] % 2
 
 
 def group_predictions(runs: Sequence[Run], groups: Sequence[str]) -> Predictions:

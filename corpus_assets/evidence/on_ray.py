@@ -5,6 +5,7 @@ through Ray once and is unpacked into a temporary folder of each task, which is 
 a node that is killed, what is left lies in its folder for temporary files (`corpus-evidence-*`).
 """
 
+import importlib
 import io
 import tarfile
 from collections.abc import Callable
@@ -71,7 +72,7 @@ def run_on_ray(
             return found or (ended.stderr.strip() or ended.stdout.strip() or "no result")
 
     is_own = join_ray(address)
-    import ray
+    ray: Any = importlib.import_module("ray")
 
     try:
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
@@ -81,7 +82,7 @@ def run_on_ray(
                 "--num-gpus`, or pass --gpus 0 to train on CPUs"
             )
         wanting = {"num_cpus": 1, "num_gpus": gpus, "max_retries": TRIES}
-        remote: Any = ray.remote(**wanting)(work)
+        remote = ray.remote(**wanting)(work)
         packed = ray.put(_packed(folder))
         waiting = {remote.remote(packed, n, len(wanted), options): wanted[n] for n in missing}
         failed = ""

@@ -44,6 +44,9 @@ RECIPE = "recipe"  # the key of arms that are recipe files
 FORMAT = "corpus-evidence-choice/1"
 LEAST_RATES = 2
 
+Asked = tuple[str, Choice | None, str, dict[str, Any]]
+"""An arm that is asked for: its name, the value it stands for, recipe and overrides."""
+
 
 def parse_values(given: Iterable[str]) -> dict[str, list[Any]]:
     """Read KEY=VALUE,VALUE...: values in YAML, several keys one after the other."""
@@ -80,7 +83,7 @@ def plan_sweep(
     Refused are values under which text would be read again, unless `recompute` allows it; nothing
     is built before all are known.
     """
-    arms = [(PRESENT, None, recipe, dict(overrides))]
+    arms: list[Asked] = [(PRESENT, None, recipe, dict(overrides))]
     with open_session(recipe, home, overrides=overrides) as session:
         own = session.pipeline.recipe
         store, registry = session.pipeline.store, session.registry
@@ -94,8 +97,8 @@ def plan_sweep(
                 continue
             file = str(value) if was.key == RECIPE else recipe
             changes = dict(overrides) | ({} if was.key == RECIPE else {was.key: value})
-            choice = Choice(key=was.key, value=value)
-            arms.append((_arm_name(choice, taken), choice, file, changes))
+            asked_for = Choice(key=was.key, value=value)
+            arms.append((_arm_name(asked_for, taken), asked_for, file, changes))
     if len(arms) < 2:
         raise EvidenceError("every value is that of the recipe as it is: give others")
     _refuse_text(home, arms, recompute)
@@ -162,9 +165,6 @@ def _arm_name(choice: Choice, taken: set[str]) -> str:
         number, found = number + 1, f"{name}-{number}"
     taken.add(found)
     return check_name("arm", found)
-
-
-Asked = tuple[str, Choice | None, str, dict[str, Any]]
 
 
 def _refuse_text(home: Home, arms: Sequence[Asked], recompute: bool) -> None:

@@ -11,7 +11,7 @@ import pytest
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.evidence.on_ray import run_on_ray
 from corpus_assets.evidence.results import read_runs
-from corpus_assets.evidence.run import Pack
+from corpus_assets.evidence.run import Pack, Power
 from corpus_assets_tests.evidence.tiny import tiny_encoder, tiny_pack
 
 BATCH = Path(__file__).parents[2] / "deploy" / "slurm" / "evidence.sbatch"
@@ -63,6 +63,22 @@ def test_runs_go_to_gpus_of_a_cluster_and_come_back(ray_cluster: Any, tmp_path: 
         assert run_on_ray(folder, address=ray_cluster.address, gpus=1) == 0
     finally:
         ray_cluster.remove_node(node)
+
+
+def test_power_is_what_the_driver_says_and_unknown_where_it_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    said = tmp_path / "nvidia-smi"
+    said.write_text(
+        f'#!/bin/bash\n[ "$1" = --id=5 ] && echo 412.5\necho "$1" >> {tmp_path}/asked\n'
+    )
+    said.chmod(0o755)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
+    assert Power("cuda:1", every_s=0.01).stop() == 412.5, "as the machine counts its devices"
+    assert Power("cuda", every_s=0.01).stop() is None
+    assert (tmp_path / "asked").read_text().split()[-1] == "--id=4"
+    assert Power("cpu").stop() is None
 
 
 def test_the_tasks_of_a_slurm_array_share_the_runs(tmp_path: Path) -> None:

@@ -5,19 +5,23 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import yaml
 from click.testing import CliRunner
 
 from catalog.db.registry import Registry
 from corpus_assets.cli.main import cli
+from corpus_assets.core.errors import EvidenceError
 from corpus_assets.evidence.mixtures import (
+    Groups,
     LogLinear,
     Predictions,
     fit_swarm,
     mixmin,
     propose_mixture,
     swarm,
+    unseen_gain,
     weight_limits,
 )
 from corpus_assets.evidence.results import measured, read_runs, write_run
@@ -93,12 +97,52 @@ def test_groups_are_not_repeated_beyond_their_limit() -> None:
     tokens = {"web": 1000, "code": 10, "books": 100}
     limits = weight_limits(tokens, budget=1000, max_epochs=4)
     assert limits == {"web": 1.0, "code": 0.04, "books": 0.4}
-    found = propose_mixture(list(tokens), tokens, 1000, drawn([0.1, 0.8, 0.1]))
+    found = propose_mixture(Groups(tokens), 1000, drawn([0.1, 0.8, 0.1]))
     assert found.weights["code"] == pytest.approx(0.04)
     assert found.gain < 0
     assert yaml.safe_load(found.recipe)["mixture"]["shares"]["domain"]["code"] == 0.04
     with pytest.raises(ValueError, match="do not fill a budget"):
         weight_limits(tokens, budget=10_000, max_epochs=4)
+
+
+def test_where_one_group_changed_the_others_keep_their_ratio() -> None:
+    """The die of group c is new: a and b stay at 3 to 1, and only their part is searched."""
+    given = drawn([0.45, 0.15, 0.4])
+    tokens = {"a": 9000, "b": 9000, "c": 9000}
+    groups = Groups(tokens, "language", {"a": 0.6, "b": 0.2, "c": 0.2}, ("c",))
+    found = propose_mixture(groups, 9000, given)
+    assert found.weights["a"] / found.weights["b"] == pytest.approx(3)
+    assert found.weights["c"] == pytest.approx(0.4, abs=0.01)
+    assert yaml.safe_load(found.recipe) == {
+        "mixture": {"change": {"language": {"c": round(found.weights["c"], 4)}}}
+    }
+    free = propose_mixture(Groups(tokens, "language"), 9000, given)
+    assert free.loss <= found.loss + 1e-6
+    with pytest.raises(EvidenceError, match="no language is called d; there are a, b, c"):
+        Groups(tokens, "language", None, ("d",))
+    law = LogLinear(np.array([0.5]), np.array([[0.2, -0.1, -0.4]]))
+    assert propose_mixture(groups, 60_000, law).weights["c"] == pytest.approx(0.6), "four epochs"
+    with pytest.raises(ValueError, match="keep their ratio would repeat"):
+        propose_mixture(groups, 90_000, law)
+
+
+@pytest.mark.parametrize("is_alike", [True, False])
+def test_the_gain_on_unseen_hosts_says_when_there_is_none(is_alike: bool) -> None:
+    rng = np.random.default_rng(3)
+    documents, each = 80, 50
+    dice = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.7]])
+    mixed = np.array([0.5, 0.5] if is_alike else [0.95, 0.05])
+    text = rng.choice(4, size=documents * each, p=mixed @ dice)
+    table = pa.table({
+        "domain": ["x"] * documents, "host": [f"h{n % 20}" for n in range(documents)],
+        "bytes": [each] * documents, "tokens": pa.array([each] * documents, pa.int32()),
+    })  # fmt: skip
+    given = Predictions(-np.log(dice[:, text]), np.full(documents * each, 1 / documents / each))
+    found = unseen_gain(given, table, Groups({"a": 5000, "b": 5000}), 5000, 4.0)
+    assert found is not None
+    assert found.low < found.percent < found.high
+    assert (found.high < -5) is not is_alike
+    assert ("no gain is shown" in found.words) is is_alike
 
 
 def test_a_proposal_is_printed_and_nothing_is_changed(small_build: Place, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from corpus_assets.evidence.plan import Plan
 from corpus_assets.evidence.results import TABLE, measured, write_run
 from corpus_assets.evidence.run import Pack
 from corpus_assets.evidence.sweep import parse_values
+from corpus_assets.inspect.cost import Prices, evidence_cost
 from corpus_assets.session import open_home
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.evidence.tiny import texts
@@ -62,6 +63,7 @@ def measure(folder: Path, plan: Plan, percent: Mapping[str, float]) -> None:
             "learning_rate": run.learning_rate, "tokens": run.tokens, "steps": 4,
             "curve": [[512.0, 5.0], [2048.0, 4.0]], "tokens_per_second": 1.0,
             "hardware": "none", "torch": "none", "code": plan.code,
+            "device": "cuda", "seconds": 36.0, "watts": 500.0,
         }  # fmt: skip
         write_run(folder / "runs", measured(pa.table(rows).cast(TABLE), None, **told))
 
@@ -100,6 +102,10 @@ def test_a_sweep_drops_what_is_worse_and_proposes_what_is_better(
         capsys.readouterr()
         page = tmp_path / "page.html"
         found = answer("--plan", digest[:16], "--page", str(page))
+    cost = evidence_cost(opened[1], plan.arms["books-0.3"].version, Prices(gpu_hour=2.0))
+    assert cost is not None
+    assert (cost.runs, cost.gpu_hours, cost.money) == (12, pytest.approx(0.12), pytest.approx(0.24))
+    assert str(cost).startswith("12 runs, 432.0 GPU s, 0.0 CPU s, 0.06 kWh")
     (result,) = found["keys"]
     assert (found["runs_left"], found["looks"], result["verdict"]) == (0, 2, "better")
     assert result["chosen"] in (0.3, 0.5)
