@@ -298,11 +298,11 @@ def languages(file: Path, only: tuple[str, ...], home: str | None) -> WrittenLan
     Languages whose words cannot be split here as they are there are left out and named.
     """
     from corpus_assets.models import model_at
-    from corpus_assets.select import CONFIGS, read_configurations, write_table
+    from corpus_assets.select import CONFIGS, read_configurations
 
     installed = model_at(CONFIGS, Home.resolve(home))
     found = read_configurations(installed.path, only)
-    write_table(found.rows, file)
+    found.write(file)
     return WrittenLanguages(str(file), list(found.rows), dict(found.left_out))
 
 
