@@ -20,8 +20,9 @@ from corpus_assets.clean import (
 )
 from corpus_assets.core import files
 from corpus_assets.core.home import Home
-from corpus_assets.graph import Pipeline, language_losses_message
+from corpus_assets.graph import Pipeline
 from corpus_assets.ingest import recall_message, snapshot_recall
+from corpus_assets.select import language_losses_message
 from corpus_assets.tokenizer import TOKENIZER, audit_of
 from corpus_assets.versions import FunnelStep, Version, drift_lines, funnel_steps
 

@@ -308,7 +308,7 @@ def languages(file: Path, only: tuple[str, ...], home: str | None) -> WrittenLan
     """
     from corpus_assets.core.errors import ModelError
     from corpus_assets.models import model_at
-    from corpus_assets.select import CONFIGS, WORD_LISTS, read_configurations, write_table
+    from corpus_assets.select import CONFIGS, WORD_LISTS, read_configurations
 
     where = Home.resolve(home)
     installed = model_at(CONFIGS, where)
@@ -317,7 +317,7 @@ def languages(file: Path, only: tuple[str, ...], home: str | None) -> WrittenLan
     except ModelError:
         lists = None
     found = read_configurations(installed.path, only, lists)
-    write_table(found.rows, file)
+    found.write(file)
     filtered = None if lists is None else [c for c, row in found.rows.items() if row["own_words"]]
     return WrittenLanguages(str(file), list(found.rows), dict(found.left_out), filtered)
 

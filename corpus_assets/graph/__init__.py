@@ -11,7 +11,6 @@ if TYPE_CHECKING:
         check_asset,
         check_shares,
         check_version,
-        language_losses_message,
         tokenizer_checks,
     )
     from corpus_assets.graph.engine import Cleared, Engine, EngineChoice, PartsFailed, join_ray
@@ -57,7 +56,6 @@ __all__ = [
     "collecting",
     "content_hash",
     "join_ray",
-    "language_losses_message",
     "lease_s",
     "metric_rows",
     "owner_name",

@@ -23,7 +23,7 @@ from corpus_assets.dedup import compare_with_datasketch
 from corpus_assets.graph.pipeline import Pipeline
 from corpus_assets.graph.run import AssetReport
 from corpus_assets.ingest import recall_message, snapshot_recall
-from corpus_assets.select import LOSSES_NOTE, Bounds, rule_losses_message, summed_losses
+from corpus_assets.select import Bounds, language_losses_message
 from corpus_assets.shards import shares_met
 from corpus_assets.signals import EngineComparison, compare_with_fasttext
 from corpus_assets.tokenizer import Audit, audit_of
@@ -163,12 +163,6 @@ def _language_losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     """Warn where one rule drops too many documents of one language."""
     passed, message = language_losses_message(pipeline, report.snapshot or "")
     return CheckOutcome("language_losses", passed, message, True)
-
-
-def language_losses_message(pipeline: Pipeline, snapshot: str) -> tuple[bool, str]:
-    """Whether every rule leaves enough of each language in a snapshot, and a sentence about it."""
-    notes = [result.notes[LOSSES_NOTE] for result in pipeline.results("selection", snapshot)]
-    return rule_losses_message(summed_losses(notes))
 
 
 def _fasttext(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:

@@ -13,25 +13,10 @@ from catalog.ask import outcome_of, resolve_doc_id
 from catalog.errors import UnknownName
 from catalog.formats.store import FileStore as CatalogStore
 from catalog.lineage import Lineage, Row, records_of
-from corpus_assets.core.column_types import column_types
 from corpus_assets.core.home import Home
 from corpus_assets.inspect.version_columns import PartFiles, Ruling, VersionColumns, open_version
 from corpus_assets.inspect.version_documents import read_documents, take_rows
-from corpus_assets.select import (
-    SOURCE_TIER,
-    TIE_KEY,
-    Columns,
-    Rule,
-    column_of,
-    cutoff_for,
-    is_label_type,
-    leaf_columns,
-    requirement_of,
-    resolved,
-    tier_cutoff,
-    with_source,
-    with_tie_keys,
-)
+from corpus_assets.select import Columns, Rule, as_judged, column_of, requirement_of, tier_bounds
 
 
 @dataclass(frozen=True)
@@ -108,8 +93,7 @@ def _signals_of(
     records = records_of(lineage, doc_id)
     part, row = _place(columns, doc_id, records)
     own = take_rows(columns, part.signals, [row], ["doc_id", *_signals(columns, part)])
-    own = with_tie_keys(own, columns.recipe.seed).drop_columns("doc_id")
-    own = with_source(own, part.domain, part.tier)
+    own = as_judged(own, part.domain, part.tier, columns.recipe.seed)
     decision = _decision(lineage, doc_id, records, part)
     language = own["language"][0].as_py() if "language" in own.column_names else None
     (page,) = read_documents(columns, part, [row], with_text)
@@ -165,11 +149,9 @@ def _decision(lineage: Lineage, doc_id: bytes, records: list[Row], part: PartFil
 def _values(
     columns: VersionColumns, own: pa.Table, part: PartFiles, language: str | None
 ) -> list[SignalValue]:
-    kinds = leaf_columns(column_types(own.schema))
-    names = [name for name in kinds if name not in ("domain", SOURCE_TIER, TIE_KEY)]
-    numbers = [name for name in names if not is_label_type(kinds[name])]
-    ranks = _percentiles(columns, own, part, numbers)
     one = Columns(own)
+    signals = one.signals()
+    ranks = _percentiles(columns, own, part, [name for name in signals if signals[name]])
 
     def judged(rule: Rule) -> JudgedBy:
         settings, cutoffs = columns.ruling.settings, columns.ruling.cutoffs
@@ -197,7 +179,7 @@ def _values(
             ranks.get(name),
             [judged(rule) for rule in columns.ruling.settings.rules if rule.signal == name],
         )
-        for name in names
+        for name in signals
     ]
 
 
@@ -225,16 +207,8 @@ def _percentiles(
 
 
 def _tiers(ruling: Ruling, domain: str, language: str | None) -> list[Tier]:
-    """Return the bounds of each tier; nothing where tiers do not grade the domain."""
     tiers = ruling.settings.tiers
-    if tiers is None or (tiers.domains is not None and domain not in tiers.domains):
+    if tiers is None:
         return []
-    bounds = [
-        cutoff_for(resolved(tier_cutoff(name), ruling.cutoffs), domain, language).value
-        for name in tiers.names[:-1]
-    ]
-    is_upper = tiers.best == "lowest"
-    return [
-        Tier(name, tiers.signal, *((None, bound) if is_upper else (bound, None)))
-        for name, bound in zip(tiers.names, [*bounds, None], strict=True)
-    ]
+    bounds = tier_bounds(ruling.settings, ruling.cutoffs, domain, language)
+    return [Tier(name, tiers.signal, *ends) for name, ends in bounds.items()]

@@ -28,10 +28,9 @@ from corpus_assets.recipe import Recipe
 from corpus_assets.select import (
     Cutoffs,
     SelectionSettings,
+    as_judged,
     parse_cutoffs,
     resolve_cutoffs,
-    with_source,
-    with_tie_keys,
 )
 from corpus_assets.versions import load_published_recipe, published_pins
 from textkernels.hashing import GOLDEN, mix_all
@@ -120,8 +119,7 @@ class VersionColumns:
         tables = []
         for part in parts:
             table = self.read(part.signals, list(dict.fromkeys(["doc_id", *columns])))
-            table = with_tie_keys(table, self.recipe.seed)
-            tables.append(with_source(table, part.domain, part.tier))
+            tables.append(as_judged(table, part.domain, part.tier, self.recipe.seed))
         return pa.concat_tables(tables)
 
     def resolve(self, recipe: Recipe) -> Cutoffs:

@@ -6,27 +6,22 @@ from catalog.doors import lazy_exports
 
 if TYPE_CHECKING:
     from corpus_assets.select.columns import (
-        SOURCE_TIER,
-        TIE_KEY,
         Columns,
         Mask,
         Numbers,
+        as_judged,
         first_failures,
-        resolved,
         rule_cutoff,
-        with_source,
-        with_tie_keys,
     )
     from corpus_assets.select.groups import GroupBy, check_columns, group_values
-    from corpus_assets.select.losses import LOSSES_NOTE, RULES, rule_losses_message, summed_losses
+    from corpus_assets.select.losses import RULES, language_losses_message
     from corpus_assets.select.planner import SelectPlanner
     from corpus_assets.select.published_languages import (
         CONFIGS,
         WORD_LISTS,
         read_configurations,
-        write_table,
     )
-    from corpus_assets.select.requirement import Requirement, requirement_of
+    from corpus_assets.select.requirement import Requirement, requirement_of, tier_bounds
     from corpus_assets.select.rules import (
         CHARACTERS,
         SINGLE_TIER,
@@ -34,10 +29,6 @@ if TYPE_CHECKING:
         Rule,
         SelectionSettings,
         column_of,
-        cutoff_for,
-        is_label_type,
-        leaf_columns,
-        tier_cutoff,
     )
     from corpus_assets.select.selection import (
         Cutoffs,
@@ -54,16 +45,13 @@ else:
 __all__ = [
     "CHARACTERS",
     "CONFIGS",
-    "LOSSES_NOTE",
     "QUALITY_CUTOFFS",
     "RULES",
     "SCORE_SURVIVORS",
     "SELECTION",
     "SHARES",
     "SINGLE_TIER",
-    "SOURCE_TIER",
     "SURVIVORS",
-    "TIE_KEY",
     "WORD_LISTS",
     "Bounds",
     "Columns",
@@ -75,26 +63,19 @@ __all__ = [
     "Rule",
     "SelectPlanner",
     "SelectionSettings",
+    "as_judged",
     "check_columns",
     "column_of",
-    "cutoff_for",
     "first_failures",
     "group_values",
-    "is_label_type",
-    "leaf_columns",
+    "language_losses_message",
     "parse_cutoffs",
     "plain_cutoffs",
     "read_configurations",
     "read_language_tables",
     "requirement_of",
     "resolve_cutoffs",
-    "resolved",
     "rule_cutoff",
-    "rule_losses_message",
     "share_gaps",
-    "summed_losses",
-    "tier_cutoff",
-    "with_source",
-    "with_tie_keys",
-    "write_table",
+    "tier_bounds",
 ]

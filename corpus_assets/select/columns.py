@@ -30,6 +30,7 @@ from corpus_assets.select.rules import (
     Weigh,
     cutoff_for,
     cutoff_key,
+    is_label_type,
     leaf_columns,
     tier_cutoff,
     upper_cutoff,
@@ -87,6 +88,11 @@ def with_tie_keys(table: pa.Table, seed: int) -> pa.Table:
     return table.append_column(TIE_KEY, pa.array(tie_keys(table["doc_id"], seed)))
 
 
+def as_judged(table: pa.Table, domain: str, tier: str | None, seed: int) -> pa.Table:
+    """Add to signals and ids all else that rules, cutoffs and tiers look at."""
+    return with_source(with_tie_keys(table, seed), domain, tier)
+
+
 class Columns:
     """`table` has signals and `domain`, and maybe the tiers of sources (`with_source`) and tie keys
     (`with_tie_keys`); arrays are made when first asked for, and kept."""
@@ -103,6 +109,12 @@ class Columns:
         if "language" not in self._table.schema.names:
             return pa.nulls(self.n, pa.string())
         return self.column("language").cast(pa.string())
+
+    def signals(self) -> dict[str, bool]:
+        """Every signal, members of structs in their place, and whether it is a number."""
+        others = ("doc_id", "domain", SOURCE_TIER, TIE_KEY)
+        known = leaf_columns(column_types(self._table.schema))
+        return {name: not is_label_type(kind) for name, kind in known.items() if name not in others}
 
     def column(self, name: str) -> pa.Array:
         """Return a column, or a member of one that is a struct (`a.b`)."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpus_assets.select.columns import Mask
+from corpus_assets.select.planner import SelectPlanner
 from corpus_assets.select.rules import ANY, SelectionSettings
 
 LOSSES_NOTE = "language_losses"
@@ -73,6 +74,12 @@ def summed_losses(losses: Iterable[Losses]) -> Losses:
         for name, counts in part.items():
             out.setdefault(name, Counter()).update(counts)
     return out
+
+
+def language_losses_message(pipeline: SelectPlanner, snapshot: str) -> tuple[bool, str]:
+    """Whether every rule leaves enough of each language in a snapshot, and a sentence about it."""
+    notes = [result.notes[LOSSES_NOTE] for result in pipeline.results("selection", snapshot)]
+    return rule_losses_message(summed_losses(notes))
 
 
 def rule_losses_message(losses: Losses, bound: float = MAX_LANGUAGE_LOSS) -> tuple[bool, str]:

@@ -57,6 +57,13 @@ class LanguageRows:
     rows: Mapping[str, Mapping[str, str]]
     left_out: Mapping[str, str]
 
+    def write(self, path: Path) -> None:
+        """Write the rows for `languages_from`."""
+        with open(path, "w", newline="", encoding="utf-8") as out:
+            table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+            table.writeheader()
+            table.writerows(self.rows.values())
+
 
 def read_configurations(
     folder: Path, only: Collection[str] = (), lists: Path | None = None
@@ -135,11 +142,3 @@ def _value(stated: Mapping[str, Any], ngrams: Mapping[str, Mapping[int, Any]], k
 def _number(value: Any) -> str:
     """Write a number in its shortest form; nothing where the pipeline's own value holds."""
     return "" if value is None else f"{float(value):g}"
-
-
-def write_table(rows: Mapping[str, Mapping[str, str]], path: Path) -> None:
-    """Write rows for `languages_from`."""
-    with open(path, "w", newline="", encoding="utf-8") as out:
-        table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows.values())

@@ -6,8 +6,8 @@ own precision.
 
 from dataclasses import dataclass, replace
 
-from corpus_assets.select.columns import ResolvedCutoffs, rule_cutoff
-from corpus_assets.select.rules import Condition, Rule, cutoff_for
+from corpus_assets.select.columns import ResolvedCutoffs, resolved, rule_cutoff
+from corpus_assets.select.rules import Condition, Rule, SelectionSettings, cutoff_for, tier_cutoff
 
 
 @dataclass(frozen=True)
@@ -66,3 +66,21 @@ def _asked(
         return Requirement(min=bound, cutoff=rule.cutoff, tie=tie)
     bounds = rule.bounds_for(language)
     return Requirement(min=bounds.min, max=bounds.max, exclusive=rule.exclusive)
+
+
+def tier_bounds(
+    settings: SelectionSettings, cutoffs: ResolvedCutoffs, domain: str, language: str | None
+) -> dict[str, tuple[float | None, float | None]]:
+    """The smallest and the largest value of each tier; nothing where tiers do not grade the domain."""
+    tiers = settings.tiers
+    if tiers is None or (tiers.domains is not None and domain not in tiers.domains):
+        return {}
+    bounds = [
+        cutoff_for(resolved(tier_cutoff(name), cutoffs), domain, language).value
+        for name in tiers.names[:-1]
+    ]
+    is_upper = tiers.best == "lowest"
+    return {
+        name: (None, bound) if is_upper else (bound, None)
+        for name, bound in zip(tiers.names, [*bounds, None], strict=True)
+    }

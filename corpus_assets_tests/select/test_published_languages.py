@@ -12,7 +12,7 @@ import yaml
 from corpus_assets.core.errors import ModelError, RecipeError
 from corpus_assets.models.files import add_model, copy_model, model_digest
 from corpus_assets.recipe.load import load_recipe
-from corpus_assets.select.published_languages import read_configurations, write_table
+from corpus_assets.select.published_languages import LanguageRows, read_configurations
 from corpus_assets.signals.stop_words import StopWords
 from corpus_assets_tests.cli.test_commands import Captured, said
 
@@ -128,7 +128,8 @@ def test_what_is_no_configuration_is_named(folder: Path, tmp_path: Path) -> None
     (folder / "configs" / "swe_Latn.yml").write_text("top_n_grams: {a")
     with pytest.raises(RecipeError, match=r"swe_Latn.yml is not a configuration"):
         read_configurations(folder)
-    write_table({"de": {**in_the_box()["de"], "stop_words": "der und"}}, tmp_path / "t.csv")
+    rows = {"de": {**in_the_box()["de"], "stop_words": "der und"}}
+    LanguageRows(rows, {}).write(tmp_path / "t.csv")
     text = (RECIPES / "fineweb2.yaml").read_text().replace("fineweb2-languages.csv", "t.csv")
     (tmp_path / "r.yaml").write_text(text)
     with pytest.raises(RecipeError, match="de: stop_words is not a list in JSON"):
