@@ -22,11 +22,11 @@ from math import ceil, floor
 from pydantic import ValidationError
 
 from corpus_assets.core.errors import RecipeError
+from corpus_assets.shards.curve import exact
 from corpus_assets.shards.mixture_settings import (
     MixedGroup,
     MixtureSettings,
     PhaseSettings,
-    exact,
 )
 from corpus_assets.shards.mixture_tree import AskedShare, Level, level_of, token_shares, with_means
 from corpus_loader.manifest import Phase

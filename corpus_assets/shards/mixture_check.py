@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
+from corpus_assets.shards.curve import exact
 from corpus_assets.shards.mixture import RequestedMix, requested_mix
-from corpus_assets.shards.mixture_settings import HELD_BACK, MixedGroup, MixtureSettings, exact
+from corpus_assets.shards.mixture_settings import HELD_BACK, MixedGroup, MixtureSettings
 from corpus_assets.shards.mixture_tree import AskedShare
 from corpus_loader.manifest import Phase
 

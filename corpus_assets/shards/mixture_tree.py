@@ -15,12 +15,12 @@ from functools import cached_property
 from math import prod
 from typing import Any, TypeVar
 
+from corpus_assets.shards.curve import exact
 from corpus_assets.shards.mixture_settings import (
     EACH_OTHER,
     LevelSettings,
     MixedGroup,
     changed_shares,
-    exact,
     laid_on,
 )
 
