@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from catalog.cli import answers, bar, print_line, print_table
-from catalog.figures import amount
+from catalog.figures import amount, counted
 from corpus_assets.cli.options import HOME_OPTION, overrides_of, recipe_options
 from corpus_assets.core.errors import CorpusError
 from corpus_assets.core.home import Home
@@ -85,9 +85,9 @@ def show_mix(answer: "MixAnswer") -> None:
         )
     if answer.unseen:
         print_line(
-            f"{len(answer.unseen)} groups are too small for one sample in a block and are "
-            f"never drawn (for example {answer.unseen[0]}); block_samples of "
-            f"{answer.block_samples_for_all:,} would include them all."
+            f"Never drawn, because less than one sample of a block is theirs: "
+            f"{counted(len(answer.unseen), 'group')} (for example {answer.unseen[0]}); "
+            f"block_samples of {answer.block_samples_for_all:,} would include them all."
         )
 
 

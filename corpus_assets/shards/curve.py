@@ -96,15 +96,12 @@ class CurveSettings(Settings):
             below += tokens[name]
             edges.insert(0, Fraction(below, total))
         last = max(edge for edge in edges if edge <= exact(self.discard))
-        curve = self.model_copy(update={"mean": mean, "discard": last})
-        with localcontext(Context(prec=50)):
-            means = [round(float(each), DIGITS) for each in _power_means(curve, edges)]
-        return dict(zip(names, means, strict=True))
+        return dict(zip(names, _power_means(self, tuple(edges), last, mean), strict=True))
 
 
-def exact(number: float | Fraction) -> Fraction:
+def exact(number: float) -> Fraction:
     """Return the decimal that a person wrote, not the nearest binary fraction."""
-    return number if isinstance(number, Fraction) else Fraction(repr(number))
+    return Fraction(repr(number))
 
 
 @lru_cache(maxsize=64)
@@ -114,13 +111,22 @@ def _means(curve: CurveSettings) -> tuple[float, ...]:
         held = [_area_below(curve.points, edge) for edge in edges]
         means = [(high - low) * curve.buckets for high, low in pairwise(held)]
         return tuple(round(float(mean), DIGITS) for mean in means)
+    return _power_means(curve, tuple(edges), exact(curve.discard), exact(curve.mean or 1.0))
+
+
+@lru_cache(maxsize=256)
+def _power_means(
+    curve: CurveSettings, edges: tuple[Fraction, ...], discard: Fraction, mean: Fraction
+) -> tuple[float, ...]:
+    """Return the means over buckets between edges, from 1 down to 0; the curve begins at `discard`."""
     with localcontext(Context(prec=50)):
-        return tuple(round(float(mean), DIGITS) for mean in _power_means(curve, edges))
+        found = _exact_means(curve, edges, discard, mean)
+    return tuple(round(float(each), DIGITS) for each in found)
 
 
-def _power_means(curve: CurveSettings, edges: Sequence[Fraction]) -> list[Decimal]:
-    discard = exact(curve.discard)
-    mean = exact(curve.mean or 1.0)
+def _exact_means(
+    curve: CurveSettings, edges: Sequence[Fraction], discard: Fraction, mean: Fraction
+) -> list[Decimal]:
     widths = [_decimal(high - low) for high, low in pairwise(edges)]
     xs = [max(edge - discard, Fraction(0)) for edge in edges]
     held = [_decimal(x) for x in xs]
@@ -135,10 +141,15 @@ def _power_means(curve: CurveSettings, edges: Sequence[Fraction]) -> list[Decima
         return means(Decimal(repr(curve.power)), Decimal(repr(curve.exponent or 0.0)))
     zero = Decimal(0)
     largest = Decimal(repr(curve.largest))
-    power = _steepest(lambda p: means(p, zero)[0] <= largest)
+
+    def fits(power: Decimal, exponent: Decimal) -> bool:
+        high, low = (_area(x, power, exponent) for x in held[:2])
+        return (high - low) / widths[0] * (_decimal(mean) / high) <= largest
+
+    power = _steepest(lambda p: fits(p, zero))
     exponent = zero
     if power == Decimal(STEEPEST):
-        exponent = _steepest(lambda rise: means(power, rise)[0] <= largest)
+        exponent = _steepest(lambda rise: fits(power, rise))
     return means(power, exponent)
 
 

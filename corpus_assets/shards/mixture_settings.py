@@ -267,6 +267,11 @@ class MixtureSettings(LevelSettings):
             for key, axis, named in level.tables():
                 if axis not in values:
                     raise RecipeError(f"{where}.{key}: {_why_not(axis)}")
+                if key == "curve" and not set(named) <= set(values[axis]):
+                    raise RecipeError(
+                        f"{where}.curve has {len(named)} buckets, and tiers are "
+                        f"{sorted(values[axis])}; set selection.tiers.buckets: {len(named)}"
+                    )
                 for value in named:
                     if value not in values[axis]:
                         raise RecipeError(
@@ -366,7 +371,7 @@ def _why_not(axis: str) -> str:
 def _check_shares(where: str, shares: Mapping[str, float], values: Collection[str]) -> None:
     total = sum(map(exact, shares.values()), Fraction(0))
     without = sorted(set(values) - set(shares))
-    if without and abs(total - 1) <= exact(ROUNDING):
+    if without and total >= 1:
         raise RecipeError(
             f"{where}: nothing is left for {without[0]}; give it a share, 0 leaves it out"
         )

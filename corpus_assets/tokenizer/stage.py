@@ -60,6 +60,9 @@ def plan_draw(pipeline: TokenizerPlanner) -> list[Task]:
             inputs[f"{snapshot}/{i:05d}"] = counted
     entry = pipeline.recipe.tokenizer
     weights = entry.sample.weights(pipeline.recipe.mixture.domain_shares)
+    others = set(domains.values()) - weights.keys() if weights else set()
+    if others and (rest := 1 - sum(weights.values())) > 0:  # of shares that leave them at most 1%
+        weights |= dict.fromkeys(others, rest / len(others))
     settings = {
         "sample": entry.sample.identity(),
         "domains": domains,

@@ -56,6 +56,16 @@ def test_a_changed_threshold_recomputes_no_text_signal_signature_or_tokenizer(
     assert "selection" not in cached
 
 
+def test_longer_samples_of_long_documents_tokenize_nothing_again(demo_home: Path) -> None:
+    """A phase of long context is a second version of the same tokens."""
+    changes = ("shards.seq_len=4096", "mixture.only.tier=[high]")
+    assert _cached(demo_home, *changes) == EVERYTHING - {"shards", "lineage_keys"}
+    settings = [word for change in changes for word in ("--set", change)]
+    shards = json.loads(_corpus(demo_home, "plan", "--json", *settings))["shards"]
+    tokens = json.loads(_corpus(demo_home, "plan", "--json"))["documents"]
+    assert shards["cached"] >= tokens["cached"]  # the tokens of every part, and numbers of shards
+
+
 def test_a_changed_contamination_threshold_scans_no_text(demo_home: Path) -> None:
     cached = _cached(demo_home, "contamination.drop_share=0.9")
     assert "contamination" in cached

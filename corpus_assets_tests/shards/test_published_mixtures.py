@@ -94,14 +94,21 @@ def test_olmo_3_has_a_fifth_of_science_whatever_its_topics_are_by_nature(sizes: 
     pool = [
         group("web", sizes(31 * k + bucket), f"q{bucket:02d}", topic=topic)
         for k, topic in enumerate(shares)
-        for bucket in (8, 12, 20)
+        for bucket in range(1, 21)
     ]
-    settings = mixture.model_copy(update={"block_samples": 9999, "max_epochs": {"default": 1e9}})
+    run = {"run_tokens": SEQ_LEN * sum(each.samples for each in pool) // 4}  # of what there is
+    settings = mixture.model_copy(
+        update=run | {"block_samples": 9999, "max_epochs": {"default": 1e9}}
+    )
     [phase] = phases_from(pool, settings, SEQ_LEN)
     assert drawn(phase, pool, "topic") == {name: round(10_000 * n) for name, n in shares.items()}
-    rate = {each.tier: Fraction(phase.counts.get(each.id, 0), each.samples) for each in pool
-            if each.labels["topic"] == "science_math_and_technology"}  # fmt: skip
-    assert rate["q20"] > 2 * rate["q12"] > rate["q08"] == 0
+    science = [each for each in pool if each.labels["topic"] == "science_math_and_technology"]
+    rate = {each.tier: Fraction(phase.counts.get(each.id, 0), each.samples) for each in science}
+    worst, at = 0.0, 0
+    while not rate[science[at].tier]:
+        worst, at = worst + science[at].samples / sum(each.samples for each in science), at + 1
+    assert worst <= 0.4 < worst + science[at].samples / sum(each.samples for each in science)
+    assert rate["q20"] > 2 * rate[science[at + 1].tier] > 0
 
 
 def test_fineweb2_repeats_by_the_number_of_copies_with_other_weights_in_a_language() -> None:
@@ -232,3 +239,12 @@ def test_shares_that_change_keep_the_proportions_of_the_others() -> None:
             "code": round(9000 * changed), "web": left * 6 / 9, "books": left * 2 / 9,
             "math": left / 9,
         }  # fmt: skip
+
+
+def test_a_share_of_ninety_nine_percent_leaves_the_last_one_to_the_others() -> None:
+    pool = [group("web", 500), group("code", 30), group("books", 10)]
+    shares = {"domain": {"web": 0.99}}
+    settings = MixtureSettings.model_validate({"shares": shares})
+    settings.check({"domain": ("web", "code", "books")})
+    [phase] = planned(pool, shares=shares, block_samples=400)
+    assert drawn(phase, pool, "domain") == {"web": 396, "code": 3, "books": 1}
