@@ -27,7 +27,6 @@ from corpus_assets.graph import (
     pin_snapshot,
     run_asset,
     run_stage,
-    snapshots_of,
 )
 from corpus_assets.ingest import DOCUMENTS, SnapshotFiles, remember_parts
 from corpus_assets.session import Session, build_lease, pipeline_as_of, refresh_orders
@@ -331,17 +330,16 @@ def resolve_lock(session: Session, folder: Path) -> str:
     needed = pipeline.graph.upstream(_unpinned(pipeline))
     with build_lease(session):
         pin_sources(session)
-        for stage in pipeline.graph:
-            for snapshot in snapshots_of(pipeline, stage, None) if stage.name in needed else ():
-                run_stage(
-                    pipeline,
-                    session.engine,
-                    session.registry,
-                    session.progress,
-                    AssetReport(pipeline.graph.asset_of(stage.name).name, snapshot),
-                    stage,
-                    snapshot,
-                )
+        for stage, snapshot in pipeline.graph.steps(needed, pipeline.recipe.snapshots):
+            run_stage(
+                pipeline,
+                session.engine,
+                session.registry,
+                session.progress,
+                AssetReport(pipeline.graph.asset_of(stage.name).name, snapshot),
+                stage,
+                snapshot,
+            )
     lock = make_lock(pipeline)
     out = LocalStore(folder)
     for name, output in pipeline.calibrations().items():

@@ -287,6 +287,18 @@ class Graph:
                     wanted |= {file.stage for file in read}
         return wanted.difference(self.given)
 
+    def steps(
+        self, wanted: Iterable[str], snapshots: Sequence[str]
+    ) -> Iterator[tuple[Stage, str | None]]:
+        """Yield some stages and what each runs for, in an order in which it can: stage by stage, but
+        for an asset that reads what it made of snapshots before snapshot by snapshot."""
+        names = set(wanted)
+        for asset in self.declared:
+            is_in_turn = any(stage.reads_before for stage in asset.stages)
+            for run in [asset.stages] if is_in_turn else [(stage,) for stage in asset.stages]:
+                for snapshot in snapshots if run[-1].is_by_snapshot else (None,):
+                    yield from ((stage, snapshot) for stage in run if stage.name in names)
+
     def lineage(self) -> list[tuple[Stage, File]]:
         """Every file whose rows are a table of the catalog."""
         return [(stage, file) for stage in self.stages for file in stage.lineage()]

@@ -12,7 +12,7 @@ from corpus_assets.core import files
 from corpus_assets.core.errors import RecipeError
 from corpus_assets.core.store import Output, Store
 from corpus_assets.core.task import read_table
-from corpus_assets.graph import AssetReport, pin_snapshot, run_stage, snapshots_of
+from corpus_assets.graph import AssetReport, pin_snapshot, run_stage
 from corpus_assets.session import Session, build_lease
 from corpus_assets.tokenizer import (
     MIN_SCRIPT_SHARE,
@@ -149,18 +149,17 @@ def _sample(session: Session) -> list[Output]:
     with build_lease(session):
         for name in pipeline.recipe.snapshots:
             pin_snapshot(pipeline, session.registry, name)
-        for stage in pipeline.graph:
-            for snapshot in snapshots_of(pipeline, stage, None) if stage.name in needed else ():
-                report = AssetReport(pipeline.graph.asset_of(stage.name).name, snapshot)
-                run_stage(
-                    pipeline,
-                    session.engine,
-                    session.registry,
-                    session.progress,
-                    report,
-                    stage,
-                    snapshot,
-                )
+        for stage, snapshot in pipeline.graph.steps(needed, pipeline.recipe.snapshots):
+            report = AssetReport(pipeline.graph.asset_of(stage.name).name, snapshot)
+            run_stage(
+                pipeline,
+                session.engine,
+                session.registry,
+                session.progress,
+                report,
+                stage,
+                snapshot,
+            )
     return [
         part
         for snapshot in pipeline.recipe.calibration_snapshots

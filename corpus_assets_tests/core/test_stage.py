@@ -92,6 +92,8 @@ def test_a_step_may_read_what_later_ones_of_its_asset_made_of_snapshots_before()
     graph = graph_of((stage("a", A), asset(*steps)))
     assert graph.upstream(["b"]) == {"b", "c", "d"}
     assert graph.edges("d") == []
+    order = [(one.name, snapshot) for one, snapshot in graph.steps(["a", "b", "d"], ["S", "T"])]
+    assert order == [("a", "S"), ("a", "T"), ("b", "S"), ("d", "S"), ("b", "T"), ("d", "T")]
     for wrong in (
         (stage("b", B, reads_before=(D,)), asset(*steps[1:])),
         (asset(steps[0], stage("d", D), stage("c", C, scope=Scope.ALL)),),
