@@ -106,13 +106,13 @@ def new_snapshots(context: dg.SensorEvaluationContext, corpus: CorpusResource) -
     job=build_version,
     minimum_interval_seconds=30,
     description="Builds the recipe once when all of its snapshots are ingested; extends its newest "
-    "release where only snapshots were added.",
+    "release where only snapshots or the mixture changed.",
 )
 def ingested_snapshots(
     context: dg.SensorEvaluationContext, corpus: CorpusResource
 ) -> dg.SensorResult:
-    """Build the recipe as it is now, once, when every snapshot that it names is ingested. Where it
-    only adds snapshots to its newest release, the version extends that."""
+    """Build the recipe as it is now, once, when every snapshot that it names is ingested. Where its
+    newest release keeps its snapshots as they are, the version extends that."""
     recipe = corpus.book().recipe
     if not recipe.snapshots:
         return dg.SensorResult(skip_reason=dg.SkipReason("the recipe has no snapshot yet"))

@@ -82,17 +82,17 @@ def latest_release(registry: Registry, recipe: Recipe) -> VersionRow | None:
 
 
 def extendable(store: Store, registry: Registry, recipe: Recipe) -> str:
-    """Return the newest released version of a recipe if the recipe only adds snapshots to it, else
+    """Return the newest released version of a recipe if the recipe changes no snapshot of it, else
     nothing."""
     row = latest_release(registry, recipe)
     if row is None:
         return ""
     extended = find_extended(store, registry, row.name, recipe)
     try:
-        continued(recipe, extended)
+        wanted = continued(recipe, extended)
     except RecipeError:
         return ""
-    return row.name if extended.added(recipe) else ""
+    return row.name if wanted.digest != extended.recipe.digest else ""
 
 
 def continued(recipe: Recipe, extended: Extended) -> Recipe:
