@@ -124,7 +124,7 @@ def plan_sweep(
     sweep = Sweep(
         recipe=own.name,
         recipe_digest=own.digest,
-        present=present,
+        present=tuple(p for p in present if p.key in {c.key for c in choices.values()}),
         choices=choices,
         rounds=rounds_of(runs.seeds),
     )
