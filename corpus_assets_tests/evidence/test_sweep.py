@@ -139,10 +139,16 @@ def test_values_that_need_the_text_again_are_refused_with_what_they_cost(
 ) -> None:
     before = len(open_home(Home.resolve(str(place.home)))[1].versions())
     asked = ["--home", str(place.home), "--set", asked_of(tmp_path)]
-    values = ["mixture.change.domain.books=0.3", "clean_text.repeated_spans.min_words=30"]
+    values = [
+        "mixture.change.domain.books=0.3", "selection.rules.low_quality.min=0.4",
+        "clean_text.repeated_spans.min_words=30", "classifiers.quality.train.epochs=50",
+    ]  # fmt: skip
     assert main(["evidence", "sweep", str(place.recipe), *values, *asked]) == 1
     told = capsys.readouterr().err
     assert "text would be read again for min-words-30: " in told
+    assert "; epochs-50: score_sample (" in told
+    assert ", signals (5 parts" in told, "its scores come from a model that is trained again"
+    assert "min-0.4" not in told
     assert "CPU s" in told
     assert "--recompute" in told
     assert "books-0.3" not in told
