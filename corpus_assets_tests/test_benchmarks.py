@@ -106,6 +106,7 @@ SMALL: dict[str, Callable[[Data], list[object]]] = {
     ],
     "declared_recall": lambda data: [data.crawl],
     "evidence_coverage": lambda data: ["--worlds", 100, "--host-worlds", 20],
+    "evidence_sweep": lambda data: ["--worlds", 1, "--seeds", 4],
     "evidence": lambda data: [
         "pack", data.pack, "--texts", data.pool, "--pages", data.folder, "--shared", data.folder,
         "--kinds", "shuffled", "repeated", "--doses", 25, "--vocab", 600, "--unique-tokens", 2**14,

@@ -450,7 +450,9 @@ def show_sweep(answer: SweepAnswer) -> None:
     help="Seeds of a value that nothing was decided against.",
 )
 @click.option("--recompute", is_flag=True, help="Allow values under which text is read again.")
-@click.option("--train", is_flag=True, help="Train all rounds on this machine (needs torch).")
+@click.option(
+    "--train", is_flag=True, help="Train all rounds: here, which needs torch, or with --engine ray."
+)
 @click.option(
     "--page", type=click.Path(path_type=Path, dir_okay=False), help="Also write an HTML page."
 )
@@ -498,7 +500,7 @@ def sweep(
 
     if (recipe is None or not values) == (digest is None):
         raise CorpusError("give a recipe and KEY=VALUE,VALUE, or --plan DIGEST of an earlier sweep")
-    place = Home.resolve(home)
+    place, chosen = Home.resolve(home), EngineChoice.resolve(engine, workers, ray_address)
     if digest is None:
         with display() as progress:
             plan = plan_sweep(
@@ -508,7 +510,7 @@ def sweep(
                 overrides_of(settings),
                 seeds,
                 recompute=recompute,
-                engine=EngineChoice.resolve(engine, workers, ray_address),
+                engine=chosen,
                 progress=progress,
             )
         store, registry = open_home(place)
@@ -516,7 +518,7 @@ def sweep(
         store, registry = open_home(place)
         plan = stored_plan(store, digest)
     if train:
-        train_rounds(place, store, registry, plan, lambda line: click.echo(line, err=True))
+        train_rounds(place, store, registry, plan, lambda line: click.echo(line, err=True), chosen)
     found, asked = sweep_standing(store, plan), expect_sweep(plan)
     left = open_round(store, plan) if found.wanted else None
     if left is None:

@@ -80,7 +80,8 @@ def proxy_runs_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) 
     plan = plan_version(store, registry, asked, folder, version, baseline)
     missing = missing_runs(store, plan)
     if missing:
-        if find_spec("torch") is None:
+        engine = corpus.chosen_engine()
+        if find_spec("torch") is None and not engine.is_ray:
             raise dg.Failure(
                 f"{missing} runs of plan {plan.digest()[:16]} are missing, and torch is not installed here: "
                 f"`corpus evidence pack DIR --plan {plan.digest()[:16]}`, run it on a machine with "
@@ -88,7 +89,7 @@ def proxy_runs_asset(context: dg.AssetExecutionContext, corpus: CorpusResource) 
                 "corpus-assets[evidence]",
                 allow_retries=False,
             )
-        train_missing(home, store, registry, plan, context.log.info)
+        train_missing(home, store, registry, plan, context.log.info, engine=engine)
     (found,) = stored_results(store, plan.digest())
     gate = decide_gate(registry, store, registry.version(name).name, found)
     return dg.MaterializeResult(

@@ -48,6 +48,7 @@ from corpus_assets.evidence.heldout import (
     parse_heldout,
     refuse_contaminated,
 )
+from corpus_assets.evidence.on_ray import run_on_ray
 from corpus_assets.evidence.pack import write_pack
 from corpus_assets.evidence.plan import (
     FORMAT,
@@ -59,6 +60,7 @@ from corpus_assets.evidence.plan import (
 )
 from corpus_assets.evidence.results import Run, read_runs, run_name
 from corpus_assets.evidence.run import RUNS, Pack, code_digest, run_pack, wanted_runs
+from corpus_assets.graph import EngineChoice
 from corpus_assets.ingest import Suppressions
 from corpus_assets.inspect import EVIDENCE_JOULES, EVIDENCE_SECONDS
 from corpus_assets.recipe import ComparisonRule, EvidenceSettings, Runs
@@ -338,8 +340,10 @@ def train_missing(
     plan: Plan,
     say: Callable[[str], None],
     wanted: Mapping[str, Sequence[int]] | None = None,
+    engine: EngineChoice | None = None,
 ) -> Imported:
-    """Train what a plan asks for and the store has no result of, on this machine.
+    """Train what a plan asks for and the store has no result of: on this machine, or on the GPUs of
+    the Ray cluster that `engine` names.
 
     What is finished is stored even if the rest fails, so the next call goes on from there. The
     pack lies in the home's scratch folder: it holds text, and `corpus gc` and takedowns find it
@@ -351,7 +355,10 @@ def train_missing(
         for path in store.list(f"{STORED_RUNS}/{plan.digest()}"):
             (folder / RUNS / Path(path).name).write_bytes(store.read(path))
         try:
-            run_pack(folder, say=say)
+            if engine is not None and engine.is_ray:
+                run_on_ray(folder, address=engine.ray_address, say=say)
+            else:
+                run_pack(folder, say=say)
         finally:
             found = import_runs(home, store, registry, folder)
     return found

@@ -124,7 +124,7 @@ def plan_sweep(
     sweep = Sweep(
         recipe=own.name,
         recipe_digest=own.digest,
-        present=present,
+        present=tuple(p for p in present if p.key in {c.key for c in choices.values()}),
         choices=choices,
         rounds=rounds_of(runs.seeds),
     )
@@ -261,11 +261,16 @@ def open_round(store: Store, plan: Plan) -> Mapping[str, tuple[int, ...]] | None
 
 
 def train_rounds(
-    home: Home, store: Store, registry: Registry, plan: Plan, say: Callable[[str], None]
+    home: Home,
+    store: Store,
+    registry: Registry,
+    plan: Plan,
+    say: Callable[[str], None],
+    engine: EngineChoice | None = None,
 ) -> None:
-    """Train round after round on this machine, until the sweep is at its end."""
+    """Train round after round as `train_missing` does, until the sweep is at its end."""
     while sweep_standing(store, plan).wanted:
-        train_missing(home, store, registry, plan, say, open_round(store, plan))
+        train_missing(home, store, registry, plan, say, open_round(store, plan), engine)
 
 
 # What it chose.

@@ -9,6 +9,7 @@ from corpus_assets.core.errors import MissingInput
 from corpus_assets.core.stage import Scope
 from corpus_assets.graph import FinishedStages, Pipeline, snapshots_of
 from corpus_assets.ingest import is_as_pinned, refuse_absent
+from corpus_assets.select import SELECTION
 
 CACHED = "cached"
 RUNS = "runs"
@@ -70,15 +71,17 @@ class TextRead:
     cpu_seconds: float | None  # as parts of the stage took before; None: none was measured
 
     def __str__(self) -> str:
-        took = "" if self.cpu_seconds is None else f", about {self.cpu_seconds:,.0f} CPU s"
-        return f"{self.stage} ({counted(self.parts, 'part')}{took})"
+        seconds = self.cpu_seconds
+        took = "" if seconds is None else f", about {seconds:,.0f}" if seconds >= 1 else ", below 1"
+        unit = "" if seconds is None else " CPU s"
+        return f"{self.stage} ({counted(self.parts, 'part')}{took}{unit})"
 
 
 def text_to_read(pipeline: Pipeline, registry: Registry) -> list[TextRead]:
-    """List the stages that would read the text of whole parts again, because of their own settings.
+    """List the stages that would read the text of whole parts again: because of their own settings,
+    or because what they read would be made again.
 
-    What is downstream of a change of selection or clusters is not among them: it takes over, row by
-    row, what is as it was.
+    What waits for selection is not among them: it takes over, row by row, what is as it was.
     """
     found = []
     finished = FinishedStages(pipeline, read_all=True)
@@ -90,12 +93,18 @@ def text_to_read(pipeline: Pipeline, registry: Registry) -> list[TextRead]:
         for snapshot in snapshots_of(pipeline, stage, None):
             if snapshot is None or finished.find(stage, snapshot) is None:
                 _ask(pipeline, line, stage.name, snapshot)
-        parts = line.to_run + (line.waiting if extracts else 0)
-        if parts:
-            took = [row.cpu_seconds for row in registry.stream_artifacts(stage.name)]
-            known = [seconds for seconds in took if seconds is not None]
-            cpu = sum(known) / len(known) * parts if known else None
-            found.append(TextRead(stage.name, parts, cpu))
+        is_after = SELECTION.name in pipeline.graph.upstream([stage.name])
+        waiting = 0 if is_after else line.waiting
+        if not line.to_run + waiting:
+            continue
+        rows = list(registry.stream_artifacts(stage.name))
+        known = [row.cpu_seconds for row in rows if row.cpu_seconds is not None]
+        # Parts that wait cannot be counted yet: about as many as there were.
+        parts = max(
+            line.to_run + waiting, len({(r.snapshot, r.part) for r in rows} if waiting else ())
+        )
+        cpu = sum(known) / len(known) * parts if known else None
+        found.append(TextRead(stage.name, parts, cpu))
     return found
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from catalog.cli.commands import main as catalog_main
 from corpus_assets.cli.main import main
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.home import Home
@@ -19,6 +21,7 @@ from corpus_assets.evidence.run import Pack
 from corpus_assets.evidence.sweep import parse_values
 from corpus_assets.inspect.cost import Prices, evidence_cost
 from corpus_assets.session import open_home
+from corpus_assets.takedown.run import run_pending
 from corpus_assets_tests.conftest import Place
 from corpus_assets_tests.evidence.tiny import texts
 
@@ -136,10 +139,16 @@ def test_values_that_need_the_text_again_are_refused_with_what_they_cost(
 ) -> None:
     before = len(open_home(Home.resolve(str(place.home)))[1].versions())
     asked = ["--home", str(place.home), "--set", asked_of(tmp_path)]
-    values = ["mixture.change.domain.books=0.3", "clean_text.repeated_spans.min_words=30"]
+    values = [
+        "mixture.change.domain.books=0.3", "selection.rules.low_quality.min=0.4",
+        "clean_text.repeated_spans.min_words=30", "classifiers.quality.train.epochs=50",
+    ]  # fmt: skip
     assert main(["evidence", "sweep", str(place.recipe), *values, *asked]) == 1
     told = capsys.readouterr().err
     assert "text would be read again for min-words-30: " in told
+    assert "; epochs-50: score_sample (" in told
+    assert ", signals (5 parts" in told, "its scores come from a model that is trained again"
+    assert "min-0.4" not in told
     assert "CPU s" in told
     assert "--recompute" in told
     assert "books-0.3" not in told
@@ -152,3 +161,28 @@ def test_a_recipe_without_a_held_out_set_is_told_what_is_missing(
     home = ["--home", str(place.home)]
     assert main(["evidence", "sweep", str(place.recipe), "seed=8", *home]) == 1
     assert "evidence.heldout" in capsys.readouterr().err
+
+
+@pytest.mark.slow  # a takedown of three versions
+def test_a_takedown_reaches_candidates_and_packs_of_a_sweep_and_stops_it(
+    place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = ["--home", str(place.home)]
+    asked = [*home, "--set", asked_of(tmp_path), "--json"]
+    key = "mixture.change.domain.books"
+    words = ["evidence", "sweep", str(place.recipe), f"{key}=0.3,0.5", "--seeds", "3", *asked]
+    assert main(words) == 0
+    digest = json.loads(capsys.readouterr().out)["plan"]
+    store, registry = open_home(Home.resolve(str(place.home)))
+    plan = stored_plan(store, digest)
+    folder = place.home / "packs" / "one"
+    assert main(["evidence", "pack", str(folder), "--plan", digest, *home]) == 0
+    held = pq.read_table(folder / "arms.parquet")["doc_id"].to_pylist()
+    with pytest.raises(SystemExit, match="0"):
+        catalog_main(["takedown", "request", "--doc-id", held[0].hex(), "--reason", "asked", *home])
+    run_pending(Home.resolve(str(place.home)))
+    assert not folder.exists(), "a pack of the home goes with the takedown"
+    assert {registry.version(arm.version).status for arm in plan.arms.values()} == {"revoked"}
+    again = ["evidence", "pack", str(folder), "--plan", digest, *home]
+    assert main(again) == 1
+    assert "was revoked by a takedown; plan the comparison again" in capsys.readouterr().err

@@ -40,13 +40,17 @@ class EngineChoice:
             return cls(LOCAL, workers or local_workers)
         return cls(RAY, workers or 0, address)
 
+    @property
+    def is_ray(self) -> bool:
+        return self.name == RAY
+
     @contextlib.contextmanager
     def opened(
         self, store_url: str, function_of: FunctionOf, tell: Callable[[str], None] = lambda _: None
     ) -> Iterator[Engine]:
         """Give the engine; its workers end with it. `tell` hears what a person should know."""
         engine: Engine
-        if self.name == RAY:
+        if self.is_ray:
             from corpus_assets.graph.engine.ray import RayEngine
 
             engine = RayEngine(store_url, function_of, self.workers, self.ray_address, tell)
