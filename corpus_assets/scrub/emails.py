@@ -3,8 +3,9 @@
 The part before the @ and the labels behind it may hold letters of Latin, Greek and Cyrillic
 script (RFC 6531); scripts without spaces are left out, because there an address touches the words
 around it. Addresses that are spelled against collectors are found where brackets say so (`jane (at)
-widgets (dot) org`), or capitals among small letters (`jane AT widgets DOT org`); other words alone
-would be guessing.
+widgets (dot) org`), or capitals among small letters (`jane AT widgets DOT org`), or the text calls them
+so (`E-mail: jane at widgets.org`, `email jane.doe at widgets.org`, `mail jane at widgets dot org`); other
+words alone would be guessing.
 """
 
 import re
@@ -83,10 +84,36 @@ def _shouted(doc: bytes, match: re.Match[bytes]) -> Span | None:
     return None if is_all_capitals else (local.start(), match.end())
 
 
-def rules(spelled: frozenset[int], shouted: frozenset[int]) -> tuple[PatternRule, ...]:
-    """Return the rules; `spelled` are the kernel's numbers of `SPELLED_AT`, `shouted` of `SHOUTED_AT`."""
+MAIL_WORDS = tuple(
+    word + mark for word in (b"mail", b"Mail", b"email", b"Email") for mark in (b" ", b":")
+)
+"""What a written-out address stands behind; of `e-mail` the second half."""
+_TOLD = re.compile(
+    rb"(?:e-?)?mail(?P<says>(?: address)?(?::| is:?))? {1,2}"
+    rb"(?P<local>[A-Za-z0-9_%+-]{1,64}(?P<dotted>(?:\.[A-Za-z0-9_%+-]{1,64}){1,8})?) at "
+    rb"[A-Za-z0-9-]{1,63}(?:(?:\.[A-Za-z0-9-]{1,63}){0,7}\.[A-Za-z]{2,24}"
+    rb"|(?P<dot>(?: dot [A-Za-z0-9-]{1,63}){0,7} dot [A-Za-z]{2,24}))(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
+_NO_LOCAL = frozenset(
+    b"me us him her them you it one is are was sent available address addresses".split()
+)
+
+
+def _told(doc: bytes, match: re.Match[bytes]) -> Span | None:
+    """Where a mark says that an address follows, or its own form does: `email us at` is none."""
+    local = match["local"].lower()
+    is_address = match["says"] not in (None, b" is") or match["dotted"] or match["dot"]
+    return None if local in _NO_LOCAL or not is_address else (match.start("local"), match.end())
+
+
+def rules(
+    spelled: frozenset[int], shouted: frozenset[int], told: frozenset[int]
+) -> tuple[PatternRule, ...]:
+    """Return the rules; the kernel's numbers of `SPELLED_AT`, `SHOUTED_AT` and `MAIL_WORDS`."""
     return (
         PatternRule("email", "email", AT, EMAIL, _address),
         PatternRule("spelled_email", "email", MARK, _SPELLED, _spelled, spelled),
         PatternRule("shouted_email", "email", MARK, _SHOUTED, _shouted, shouted),
+        PatternRule("told_email", "email", MARK, _TOLD, _told, told),
     )

@@ -31,7 +31,11 @@ from corpus_assets.text.split import Bytes, Ints
 
 RULES: tuple[PatternRule, ...] = (
     *keys.RULES,
-    *emails.rules(keys.marks(*emails.SPELLED_AT), keys.marks(*emails.SHOUTED_AT)),
+    *emails.rules(
+        keys.marks(*emails.SPELLED_AT),
+        keys.marks(*emails.SHOUTED_AT),
+        keys.marks(*emails.MAIL_WORDS),
+    ),
     *accounts.RULES,
     *national_ids.RULES,
     *ip_addresses.RULES,

@@ -8,8 +8,8 @@ anybody:
 * numbers of sections: at the start of a line with a title or a dot behind, or among numbers that
   are written so (7.3.44.1, 7.3.44.2, 7.3.44.). Their groups have one or two digits; of addresses in
   use one in forty has;
-* versions: behind a word that says so, or, with groups of one or two digits, a comparison or a
-  package's name. Four small numbers are a version or a section unless something beside them says
+* versions: behind a word that says so or the name of a program that counts its versions in four
+  numbers, or, with groups of one or two digits, a comparison or a package's name. Four small numbers are a version or a section unless something beside them says
   that they are an address.
 """
 
@@ -36,6 +36,15 @@ VERSION_WORD = re.compile(
     rb"|(?<![A-Za-z])(?:chrome|chromium|edg|opr|firefox|electron)/)[.:]?[ \t]{0,2}\Z",
     re.IGNORECASE,
 )
+_PROGRAM = re.compile(
+    rb"(?<![A-Za-z0-9.-])(?:nginx|apache|httpd|tomcat|php|mysql|mariadb|postgresql|openssl|samba"
+    rb"|chrome|chromium|chromedriver|firefox|thunderbird|opera|vivaldi|brave|flash player|acrobat"
+    rb"|reader|shockwave|silverlight|itunes|quicktime|skype|teams|winrar|virtualbox|vmware|wireshark|jre|jdk"
+    rb"|directx|bios|drivers?|kernel|webview2?|bootloader|plug-?in|add-?on)(?:/| {1,2})\Z",
+    re.IGNORECASE,
+)
+"""Programs, and parts of machines, whose versions have four numbers; an address behind such a name has a
+port, a net or a colon."""
 _RELEASE_WORDS = re.compile(
     rb"(?<![A-Za-z])(?:upgrad(?:ed?|ing) to|downgrad(?:ed?|ing) to"
     rb"|(?:versions?|releases?|firmware|build) (?:is|was|number|no\.?|to|from|of)"
@@ -212,6 +221,10 @@ def _is_version(doc: bytes, match: re.Match[bytes]) -> bool:
         VERSION_WORD.search(doc, max(0, start - 20), start) is not None
         or _RELEASE_WORDS.search(doc, max(0, start - 24), start) is not None
         or _VERSION_TAIL.match(doc, end) is not None
+        or (
+            _PROGRAM.search(doc, max(0, start - 24), start) is not None
+            and _ADDRESS_TAIL.match(doc, end) is None
+        )
     )
 
 

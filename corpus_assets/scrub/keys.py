@@ -8,7 +8,7 @@ a prefix and the shape behind it. `secret` is the rest: what a program assigns t
 import re
 from collections.abc import Callable
 
-from corpus_assets.scrub.emails import SHOUTED_AT, SPELLED_AT
+from corpus_assets.scrub.emails import MAIL_WORDS, SHOUTED_AT, SPELLED_AT
 from corpus_assets.scrub.kernels.triggers import MARK, NUMBER, VALUE
 from corpus_assets.scrub.rule import PatternRule, Span, leads
 
@@ -113,6 +113,7 @@ MARKS: tuple[bytes, ...] = tuple(
             *(b"sk-", b"-----BEGIN"),
             *SPELLED_AT,
             *SHOUTED_AT,
+            *MAIL_WORDS,
         },
         key=lambda prefix: (prefix[:1], -len(prefix), prefix),
     )

@@ -32,8 +32,8 @@ _WORDS = _words(
     mobiel bel bellen belt
     tlf tfn mobilnr ringe ringa kontakt
     puh soita soittakaa gsm matkapuhelin
-    kom komórka komórkowy zadzwoń zadzwonić dzwoń dzwonić infolinia
-    volejte zavolejte volajte zavolajte volat zavolat
+    kom komórka komórkowy zadzwoń zadzwonić dzwoń dzwonić infolinia infolinii kontaktowy kontaktowe
+    infolinka infolinku infolince kontaktní volejte zavolejte volajte zavolajte volat zavolat
     hívjon hívja hívjanak hívható
     sunați sunaţi sunati suna apelați apelati
     cep faks arayın arayınız arayin
@@ -55,6 +55,7 @@ _STEMS = (
 _ENDINGS = ("telefon", "telefoon", "hotline", "helpline", "puhelin")
 _IN_TEXT = re.compile(
     r"\breach (?:me|us|him|her|them)\b|\b(?:my|your|his|her|our|their) number\b|\bmi número\b"
+    r"|\bna (?:telefonní(?:m|ch) )?čísl(?:e|ech)\b"
     r"|\bmon numéro\b|\bmeine nummer\b|\bmio numero\b|\bmeu número\b|\bmijn nummer\b|\bмой номер\b|"
     "電話|电话|手機|手机|傳真|传真|携帯|热线|熱線|联系方式|聯絡|致电|致電|拨打|撥打|微信|ファックス|お問い合わせ"
     "|전화|휴대폰|핸드폰|팩스|연락처|문의"
@@ -88,7 +89,13 @@ _OTHERS = _words(
 
 _TOKEN = re.compile(r"[^\W\d_]+")
 _NUMBER_WORD = r"no|nos|nr|num|number|numbers|nummer|numer|numéro|numero|número|номер|số"
-_NARROW_GAP = re.compile(rf"\W*(?:(?:[^\W\d]{{1,3}}|{_NUMBER_WORD})\W+){{0,3}}\Z")
+_SHORT_WORDS = rf"\W*(?:(?:[^\W\d]{{1,3}}|{_NUMBER_WORD})\W+){{0,3}}"
+_NARROW_GAP = re.compile(rf"{_SHORT_WORDS}\Z")
+_SERIES_GAP = re.compile(
+    rf"{_SHORT_WORDS}"
+    r"(?:\+?[0-9][0-9 ]{7,15}[0-9] ?(?:[,;/|]|lub|albo|oraz|nebo|alebo|or|oder|i|a|y|e) ?){1,3}\Z"
+)
+"""With numbers of the same row between."""
 _WIDE_GAP = re.compile(
     rf"[^0-9\n]{{0,{_MAX_GAP}}}(?:\+?[0-9][0-9 ().\-/+]{{6,24}}[^0-9\n]{{1,8}})?\Z"
     r"|[.:]?[ \t]{0,2}\r?\n[ \t]{0,4}\Z"
@@ -101,11 +108,12 @@ _CALLED = re.compile(
 _OTHER_NUMBER = re.compile(r"\w+(?:nummer|nummern|nr|number)")
 
 
-def has_phone_word(doc: bytes, span: Span, is_bare: bool) -> bool:
+def has_phone_word(doc: bytes, span: Span, is_bare: bool, *, in_series: bool = False) -> bool:
     """Whether a word for telephone stands before the number or right behind it.
 
     A bare number (thousands, or few digits in one group) needs the word right before it, with
-    nothing but short words between.
+    nothing but short words between; `in_series`, also numbers with nothing but a comma, a slash or a
+    short word behind them.
     """
     start, end = span
     if not LETTER.search(doc, max(0, start - _BEFORE), end + CHARS_AFTER):
@@ -114,7 +122,9 @@ def has_phone_word(doc: bytes, span: Span, is_bare: bool) -> bool:
     gap = _NARROW_GAP if is_bare else _WIDE_GAP
     for token in _TOKEN.finditer(before):
         word = token.group()
-        if is_phone_word(word) and gap.match(before, token.end()):
+        if is_phone_word(word) and (
+            gap.match(before, token.end()) or (in_series and _SERIES_GAP.match(before, token.end()))
+        ):
             return True
         if word in LABELS and not is_bare and _LABEL_GAP.match(before, token.end()):
             return True

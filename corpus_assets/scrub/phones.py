@@ -5,7 +5,8 @@ Most numbers of a text are none: dates, prices, ISBN, orders, coordinates. A run
 * with + or 00 and a country code, when numbers of that country have as many digits;
 * in the form in which a country writes its own valid numbers, where little else is written so: at
   least nine digits in groups, with a leading zero or an area in parentheses; or in three groups
-  and more, of regions that the recipe names or the text's language is spoken in;
+  and more, of regions that the recipe names or the text's language is spoken in; three groups of three
+  digits, which are thousands too, where they are a line above or below an e-mail address;
 * beside a word for telephone, in one of many languages, when it has 7 to 15 digits.
 
 A number that the text calls something else (an order, a part) counts in the first way only.
@@ -99,7 +100,13 @@ _SPACED = re.compile(rb"[0-9]+(?: [0-9]+)+")
 _YEAR = re.compile(rb"\(?(?:19|20)[0-9]{2}\)")
 _YEAR_BEHIND = re.compile(rb"\((?:19|20)[0-9]{2}\)?\Z")  # a volume's pages and year
 _MORE_DIGITS = re.compile(GAP + rb"{1,3}[0-9]")
-_WHOLE_AND_APART = re.compile(rb"[0-9]{9,}(?= )")
+_WHOLE_AND_APART = re.compile(rb"[0-9]{9,}(?= )|[0-9]{3} [0-9]{3} [0-9]{3}(?= ?[/,;] ?)")
+_THREES = re.compile(rb"[0-9]{3}(?:( )|\xc2\xa0)[0-9]{3}(?(1) |\xc2\xa0)[0-9]{3}")
+_LINE_BEFORE = re.compile(rb"(?:\A|\n)([^\n]*)\n[ \t]*\Z")
+_LINE_BEHIND = re.compile(rb"[ \t]*\r?\n([^\n]*)")
+_ONLY_EMAIL = re.compile(
+    rb"\s*(?:e-?mail:? ?)?[^\s@]{1,64}@[^\s@]{1,200}\.[A-Za-z]{2,24}\s*", re.IGNORECASE
+)
 _POSTAL_CODES = (  # what they look like, and what stands before
     (re.compile(rb"[0-9]{5}-[0-9]{4}"), re.compile(rb"(?<![A-Z])[A-Z]{2}(?:,| \|)? \Z")),  # US
     (
@@ -179,7 +186,11 @@ def _national(regions: tuple[str, ...]) -> Check:
     def check(doc: bytes, match: re.Match[bytes]) -> Span | None:
         if _DATE.match(match.group().lstrip(b"(")):
             return None
-        span = _as_written(doc, match, regions) or _by_word(doc, match)
+        span = (
+            _as_written(doc, match, regions)
+            or _by_word(doc, match)
+            or _on_card(doc, match, regions)
+        )
         if span is None or in_address(doc, span[0]) or calls_it_otherwise(doc, span[0]):
             return None
         start, end = span
@@ -221,7 +232,26 @@ def _by_word(doc: bytes, match: re.Match[bytes]) -> Span | None:
             end = start + first.end()
     is_short = written.isdigit() and end - start < 9
     is_bare = is_thousands or is_short or _DECIMAL.fullmatch(written) is not None
-    return (start, end) if has_phone_word(doc, (start, end), is_bare) else None
+    in_series = _THREES.fullmatch(doc, start, end) is not None
+    is_called = has_phone_word(doc, (start, end), is_bare or in_series, in_series=in_series)
+    return (start, end) if is_called else None
+
+
+def _on_card(doc: bytes, match: re.Match[bytes], regions: tuple[str, ...]) -> Span | None:
+    """Return a run of threes that is a line of its own beside one that is an e-mail address."""
+    written = match.group()
+    if not _THREES.fullmatch(written):
+        return None
+    start, end = match.span()
+    before = _LINE_BEFORE.search(doc, max(0, start - 320), start)
+    behind = _LINE_BEHIND.match(doc, end, min(len(doc), end + 320))
+    is_line = (before or doc[:start].isspace() or not start) and (behind or not doc[end:].strip())
+    beside = (found[1] for found in (before, behind) if found)
+    if not is_line or not any(map(_ONLY_EMAIL.fullmatch, beside)):
+        return None
+    digits = "".join(group.decode() for group in _DIGITS.findall(written))
+    numbers = (_parse(digits, region) for region in regions)
+    return (start, end) if any(one and is_valid_number(one) for one in numbers) else None
 
 
 def _ends(doc: bytes, match: re.Match[bytes]) -> Iterator[int]:

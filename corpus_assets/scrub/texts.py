@@ -18,7 +18,7 @@ from corpus_assets.scrub.recognizers import Recognizer, load_recognizer, recogni
 from corpus_assets.scrub.settings import RecognizerSettings, ScrubSettings
 from corpus_assets.text.batch import TextBatch
 
-VERSION = 8
+VERSION = 9
 """Of what is found and what replaces it; raise it with that of `clean_text`."""
 
 SCRUBBED = "scrubbed_"

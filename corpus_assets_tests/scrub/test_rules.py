@@ -112,6 +112,10 @@ def test_extensions_and_labels_behind_a_number_belong_to_it(text: str, numbers: 
          ["021-56692669", "13917985004", "021-36070335"]),
         ("CEP 79020-250 - CAMPO GRANDE - MS (67) 3316-7200 Fone", ["(67) 3316-7200"]),
         ("тел. +7 (343) 379-00-33, ICQ: 435477375", ["+7 (343) 379-00-33"]),
+        ("tel. 501 234 567, 502 345 678", ["501 234 567", "502 345 678"]),
+        ("Mobil: 701 234 567 / 702 345 678", ["701 234 567", "702 345 678"]),
+        ("zadzwoń 501 234 567 lub 502 345 678", ["501 234 567", "502 345 678"]),
+        ("tel. 501 234 567, sprzedano 502 345 678", ["501 234 567"]),
     ],
 )  # fmt: skip
 def test_numbers_beside_each_other_are_told_apart(text: str, numbers: list[str]) -> None:
@@ -210,6 +214,15 @@ def test_forms_without_any_sign_are_those_of_the_language_and_of_the_recipe() ->
     spain = ScrubSettings(phone_regions=("ES",))
     assert [f.kind for f in find_personal_data(text, spain)] == ["phone"]
     assert find_personal_data("Kevin 618-226-1460", spain) == []
+
+
+@pytest.mark.parametrize("beside", ["jan@example.pl", "e-mail: jan@example.pl"])
+def test_threes_are_a_telephone_as_a_line_beside_an_address(beside: str) -> None:
+    for text in (f"Jan\n501 234 567\n{beside}", f"{beside}\n501 234 567\n"):
+        assert found(text, "phone", language="pl") == ["501 234 567"]
+        assert found(text, "phone") == []
+    for other in (f"501 234 567 sold\n{beside}", f"000 234 567\n{beside}", "501 234 567\nJan"):
+        assert found(other, "phone", language="pl") == []
 
 
 def test_a_region_that_has_no_numbering_plan_is_refused() -> None:
@@ -536,6 +549,10 @@ def test_what_programs_write_with_an_at_sign_is_no_address(text: str) -> None:
         ("by jane AT widgets DOT org.", "jane AT widgets DOT org"),
         ("jane DOT doe AT mail DOT widgets DOT org", "jane DOT doe AT mail DOT widgets DOT org"),
         ("(jane-AT-widgets-DOT-org)", "jane-AT-widgets-DOT-org"),
+        ("E-mail: jane at widgets.org.", "jane at widgets.org"),
+        ("My email address is jane at mail.widgets.org", "jane at mail.widgets.org"),
+        ("mail jane.doe at widgets.org", "jane.doe at widgets.org"),
+        ("Email jane at widgets dot co dot uk", "jane at widgets dot co dot uk"),
     ],
 )
 def test_addresses_that_are_spelled_out_in_brackets_are_found(text: str, address: str) -> None:
@@ -549,7 +566,8 @@ def test_addresses_that_are_spelled_out_in_brackets_are_found(text: str, address
         "(at) widgets.org", "look (at)", "f(at)", "sit (at) the table", "look at the dot",
         "look at the dot org", "WRITE TO JANE AT WIDGETS DOT ORG", "look AT widgets.org",
         "AT widgets DOT org", "meet AT noon DOT", "jane AT-widgets DOT org", "x <at> the table",
-        "jane -AT widgets DOT org",
+        "jane -AT widgets DOT org", "write to jane at widgets.org", "Email us at widgets.org", "email: us at widgets.org",
+        "the email newsletter at widgets.org", "my email is lost at widgets.org", "webmail: jane at noon",
     ],
 )  # fmt: skip
 def test_at_alone_spells_no_address(text: str) -> None:
@@ -597,7 +615,8 @@ def test_sections_and_versions_are_no_addresses(text: str) -> None:
         "([12.2.6.9](https://262.ecma-international.org/#a))", "ssh (见 第 9.2.1.4 节)",
         "94.2.0.192.in-addr.arpa", "34.216.184.93.in-addr.arpa.", "dns 1.2.3.7.a.b.c.d.ip6.arpa",
         "fixed in 3.12.130.41 (May)", "upgrading to 93.184.216.34", "The version is 93.184.216.34.",
-        "introduced in 112.0.215.49",
+        "introduced in 112.0.215.49", "nginx 1.2.130.41", "Server: nginx/1.2.130.41", "Flash Player 11.2.202.235 and",
+        "the driver 31.0.101.52 for",
     ],
 )  # fmt: skip
 def test_numbers_of_sections_versions_and_reverse_zones_are_no_addresses(text: str) -> None:
@@ -649,6 +668,9 @@ def test_addresses_that_identify_nobody_stay(text: str) -> None:
         ("адрес 45.33.32.15", "45.33.32.15"),
         ("ssh root@12.30.44.18", "12.30.44.18"),
         ("http://12.30.44.18/admin", "12.30.44.18"),
+        ("nginx 45.33.32.15:8080", "45.33.32.15"),
+        ("nginx: 45.33.32.15", "45.33.32.15"),
+        ("Googlebot 45.33.32.15", "45.33.32.15"),
     ],
 )
 def test_addresses_of_logs_settings_headers_and_prose_are_found(text: str, address: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pageblocks import Declared, declared
-from pageblocks.declared import MAX_STRINGS, lines_of_string
+from pageblocks.declared import MAX_STRINGS, declared_things, lines_of_string
 
 
 def page_of(*values: Any) -> bytes:
@@ -71,6 +71,27 @@ def test_types_may_be_addresses_lists_or_in_lower_case() -> None:
     for kind in ("recipe", "http://schema.org/Recipe", "schema:Recipe", ["Thing", "Recipe"]):
         assert said({"@type": kind, "recipeIngredient": "1 egg"})[0][0] == "Recipe"
     assert said({"@type": {}}, {"@type": 1}, {"@type": "Toast"}, {}, "Recipe", None) == []
+
+
+MICRODATA = (
+    "<div itemscope itemtype='https://schema.org/Recipe'><ul><li itemprop=recipeIngredient>2 eggs</li>"
+    "<li><span itemprop='ingredients'>Salt</span>, a pinch</ul><div itemprop='recipeInstructions'><p>Beat them."
+    "<p>Fry them.</div><div style='display: none'><p itemprop=recipeIngredient>hidden</div>"
+    "<p itemprop=description>Lovely.<ul><li itemprop=recipeIngredient>2 eggs</ul></div>"
+)
+
+
+def test_ingredients_and_steps_of_microdata_are_a_recipe_each_line_once() -> None:
+    found = declared_things(MICRODATA.encode())
+    assert [(thing.type, [line.text for line in thing.lines]) for thing in found] == [
+        ("Recipe", ["- 2 eggs", "- Salt, a pinch", "- Beat them.", "- Fry them."])
+    ]
+
+
+def test_a_recipe_in_json_ld_comes_before_that_of_microdata() -> None:
+    own = '<script type="application/ld+json">{"@type": "Recipe", "recipeIngredient": "1 egg"}</script>'
+    found = declared_things((own + MICRODATA).encode())
+    assert [[line.text for line in thing.lines] for thing in found] == [["- 1 egg"]]
 
 
 def test_an_article_has_its_body_in_paragraphs() -> None:

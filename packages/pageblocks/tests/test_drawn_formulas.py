@@ -236,3 +236,46 @@ def test_a_drawing_made_to_stop_it_is_read_in_little_time(name: str) -> None:
     written(katex(box("mtable", box("col-align-c", box("vlist", cells)) * 2)))
     written(katex(box("mtable", *[box("col-align-c", boxes((0, X)))] * 1500)))
     assert time.process_time() - start < 2
+
+
+def node(name: str, *inside: str, up: float = 0) -> str:
+    return f'<g data-mml-node="{name}" transform="translate(0,{up})">{"".join(inside)}</g>'
+
+
+def sign(name: str, *chars: str, up: float = 0) -> str:
+    return node(name, *(f'<use data-c="{ord(char):X}"></use>' for char in chars), up=up)
+
+
+@pytest.mark.parametrize(
+    ("inside", "tex"),
+    [
+        (node("msubsup", sign("mi", "𝑢"), sign("mi", "𝑖", up=363), sign("mn", "1", "2", up=-292)), "u_{12}^i"),
+        (node("mfrac", sign("mn", "1"), sign("mi", "𝑥"), "<rect></rect>"), r"\frac{1}{x}"),
+        (node("mroot", f"<g>{sign('mi', '𝑥')}</g>", sign("mn", "3"), sign("mo", "√"), "<rect></rect>"), r"\sqrt[3]{x}"),
+        (node("msqrt", f"<g>{sign('mi', '𝑥')}</g>", sign("mo", "√"), "<rect></rect>"), r"\sqrt{x}"),
+        (sign("mi", "s", "i", "n") + sign("mi", "𝛼"), r"\sin\alpha"),
+        (node("munderover", sign("mo", "∑"), sign("mi", "𝑖", up=-800), sign("mi", "𝑛", up=800)), r"\sum_i^n"),
+        (node("menclose", sign("mi", "𝑥"), '<line x1="0" y1="0" x2="9" y2="9"></line>'), r"\cancel{x}"),
+        (sign("mo", "⎛", "⎜", "⎝") + sign("mi", "𝐱") + sign("mi", "d"), r"(\mathbf{x}\mathrm{d}"),
+        (node("mtable", node("mtr", node("mtd", sign("mn", "1")), node("mtd", sign("mn", "2")))),
+         r"\begin{matrix}1 & 2\end{matrix}"),
+    ],
+)  # fmt: skip
+def test_a_drawing_of_mathjax_in_svg_is_read_by_its_nodes(inside: str, tex: str) -> None:
+    drawn = f'<svg><defs><path id="MJX-1"></path></defs><g>{node("math", inside)}</g></svg>'
+    source = f'<mjx-container class="MathJax" jax="SVG">{drawn}</mjx-container>'
+    assert written(source) == f"${tex}$"
+
+
+def test_a_drawing_without_characters_is_its_label() -> None:
+    label = '<span class="MathJax_SVG"><svg aria-label="{}"><path></path></svg></span>'
+    assert written(label.format(r"\frac{1}{2}")) == r"$\frac{1}{2}$"
+    assert written(label.format("one half")) == "one half"
+
+
+def test_lines_through_a_drawing_are_strikes() -> None:
+    line = '<span class="svg-align"><svg><line x1="0" y1="{}" x2="100%" y2="0"></line></svg></span>'
+    letter = box("mord mathnormal", "x")
+    for y, tex in (("100%", r"\cancel{x}"), ("0", r"\bcancel{x}")):
+        drawn = katex(box("mord", boxes((0, letter), (0, line.format(y)))))
+        assert written(drawn) == f"${tex}$"

@@ -271,3 +271,24 @@ def test_a_formula_made_to_stop_it_is_read_in_little_time(source: str) -> None:
     (text,) = written(source)
     assert time.process_time() - start < 2
     assert len(text) <= 2 * len(source)
+
+
+@pytest.mark.parametrize(
+    ("row", "tex"),
+    [
+        ("<mo>∥</mo><mi>x</mi><mo>∥</mo>", r"\|x\|"),
+        ("<mi>a</mi><mo>∥</mo><mi>b</mi>", r"a\parallel b"),
+        ("<mi>f</mi><mo>(</mo><mi>x</mi><mo>)</mo><mo>∥</mo><mi>g</mi>", r"f(x)\parallel g"),
+        ("<mn>1</mn><mo>=</mo><mo>∥</mo><mi>x</mi><msub><mo>∥</mo><mn>2</mn></msub>", r"1=\|x\|_2"),
+        ("<mn>2</mn><mo form='prefix'>∥</mo><mi>x</mi><mo form='postfix'>∥</mo>", r"2\|x\|"),
+        ("<mn>2</mn><mi mathvariant='normal'>∥</mi><mi>x</mi><mi mathvariant='normal'>∥</mi>", r"2\|x\|"),
+        ("<mo>∥</mo><mi>x</mi><mo>∥</mo><mo>∥</mo><mi>b</mi>", r"\|x\|\parallel b"),
+        ("<mo>∥</mo><mtable><mtr><mtd><mi>a</mi></mtd></mtr></mtable><mo>∥</mo>",
+         r"\begin{Vmatrix}a\end{Vmatrix}"),
+        ("<menclose notation='downdiagonalstrike'><mi>x</mi></menclose>", r"\bcancel{x}"),
+        ("<menclose notation='updiagonalstrike downdiagonalstrike'><mi>x</mi></menclose>", r"\xcancel{x}"),
+    ],
+)  # fmt: skip
+def test_double_bars_are_norms_or_relations_by_what_stands_around_them(row: str, tex: str) -> None:
+    source = f"<math><mrow>{row}</mrow></math>".encode()
+    assert write_formulas(source, [(0, len(source))]) == [f"${tex}$".encode()]

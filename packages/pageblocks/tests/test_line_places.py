@@ -12,6 +12,7 @@ from sample_pages import POST, SENTENCE, random_page
 from pageblocks.kernels.blocks import FLAGS, Blocks, find_blocks
 from pageblocks.kernels.line_places import block_posts, element_kinds, element_posts
 from pageblocks.kernels.page_names import BREAKING, HINTS, TAGS, names_in
+from pageblocks.kernels.start_tags import ITEMS as SAID
 
 NAME_OF = {number: name for name, number in TAGS.items()}
 ITEMS = ("li", "article", "tr", "dd", "custom")
@@ -143,6 +144,34 @@ class Naive:
             self.has(e, "user") and self.chars(e) <= 100 for e in self.path(self.blocks[b][2])
         )
 
+    def says(self, e: int, item: str) -> bool:
+        return bool(self.elements[e][6] & SAID[item])
+
+    def is_item(self, e: int) -> bool:
+        if self.tag(e) in ("body", "html"):
+            return False
+        if self.says(e, "answer"):
+            return any(self.says(above, "questions") for above in self.path(e))
+        return self.says(e, "post") or self.says(e, "topic")
+
+    def with_items(self, named: set[int]) -> set[int]:
+        """Posts, and elements that say that they are posts."""
+        posts = set(named)
+        for e in reversed(self.numbers):
+            outer = next((above for above in self.path(e)[1:] if above in named), e)
+            if e in named or not self.is_item(e) or not self.is_item(outer):
+                continue
+            start, stop = self.elements[e][4:6]
+            end = min([stop, *(self.elements[p][4] for p in posts if e in self.path(p)[1:])])
+            own = sum(self.blocks[b][4] for b in range(start, end) if not self.in_heading(b))
+            is_marked = not self.says(e, "topic") or any(
+                self.says(part, "post_text") and start <= self.elements[part][4] < end
+                for part in self.numbers
+            )
+            if own >= 20 and is_marked if end < stop else own > 0:
+                posts.add(e)
+        return posts
+
     def posts(self) -> list[int]:
         """The post of each element."""
         self.drop_holders()
@@ -156,7 +185,7 @@ class Naive:
             if 2 * len(signed) < len(group):
                 for e in group:
                     del around[e]
-        are_posts = set(around.values())
+        are_posts = self.with_items(set(around.values()))
         return [-1] + [
             next((above for above in self.path(e) if above in are_posts), -1) for e in self.numbers
         ]
@@ -166,7 +195,9 @@ def _thread(random: Random) -> bytes:
     """Posts, comments, their parts and what holds them, in each other."""
     marks = (
         "", "class=post", "class=comment", "class='comment odd'", "class=user", "id=post-7", "class=posts",
-        "id=comments", "class='post user'", "class=x",
+        "id=comments", "class='post user'", "class=x", "itemtype=https://schema.org/Comment", "id=comment-7",
+        "itemscope itemtype='http://schema.org/DiscussionForumPosting'", "itemprop=text", "itemtype=x/Answer",
+        "itemtype=https://schema.org/QAPage",
     )  # fmt: skip
     made = []
     for _ in range(random.randint(1, 12)):
@@ -275,6 +306,47 @@ def test_posts_need_a_reader_s_name_and_text_and_company() -> None:
     assert _posts_of(f"<div class=comment>{SENTENCE}</div>" * 3) == [1, 1, 1]
     assert _posts_of(f"<div class=comment><form>{SENTENCE}</form></div>" * 3) == []
     assert _posts_of(f"<form>{f'<div class=comment>{SENTENCE}</div>' * 3}</form>") == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "itemprop=comment itemscope itemtype='https://schema.org/Comment'", "itemtype=http://schema.org/UserComments",
+        "id=comment-7", "class='wpforo-post wpfcl-1'", "itemtype=https://schema.org/DiscussionForumPosting",
+    ],
+)  # fmt: skip
+def test_what_says_that_it_is_a_post_is_one_alone(says: str) -> None:
+    assert _posts_of(f"<h1>a</h1><div {says}><b>Ann</b><p>{SENTENCE}</div><p>end") == [2]
+
+
+def test_what_looks_like_it_only_is_none() -> None:
+    for says in (
+        "id=comment-form",
+        "id=comment-7-x",
+        "class=wpforo-post-content",
+        "itemtype=x/CommentAction",
+    ):
+        assert _posts_of(f"<div {says}><p>{SENTENCE}</div>") == []
+
+
+def test_answers_are_posts_on_a_page_of_questions_and_text_on_one_of_frequent_ones() -> None:
+    asked = (
+        f"<div itemtype=https://schema.org/Question><h2>Why?</h2><div itemprop=text>{SENTENCE}</div>"
+        f"<div itemtype=https://schema.org/Answer><p>{SENTENCE}</div></div>"
+    )
+    assert _posts_of(f"<html itemtype=https://schema.org/QAPage><body>{asked}") == [2, 1]
+    assert _posts_of(f"<html itemtype=https://schema.org/FAQPage><body>{asked}") == []
+
+
+def test_a_discussion_that_holds_a_thread_is_no_post_but_its_first_one_is() -> None:
+    holder = "<div itemtype=https://schema.org/DiscussionForumPosting>{}{}</div>"
+    replies = f"<div itemtype=https://schema.org/Comment><p>{SENTENCE}</div>" * 2
+    assert _posts_of(holder.format("<p>12 Posts 5 Posters 3.2k Views 2 Watching", replies)) == [
+        1,
+        1,
+    ]
+    first = f"<div itemprop=text>{SENTENCE}</div>"
+    assert _posts_of(holder.format(first, replies)) == [1, 1, 1]
 
 
 def test_a_very_deep_and_a_very_long_thread_take_time_by_their_size() -> None:

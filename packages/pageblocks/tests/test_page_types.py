@@ -1,13 +1,18 @@
 """Pages that say what they are, and pages whose form does."""
 
+import re
+from itertools import islice
 from random import Random
 from typing import get_args
 
+import numpy as np
 import pytest
 from sample_pages import ARTICLE, POST, SENTENCE, random_page
 
 from pageblocks import PageType, extract, page_type
 from pageblocks.kernels.blocks import find_blocks
+from pageblocks.kernels.page_form import count_prices
+from pageblocks.kernels.said_places import said_places
 from pageblocks.page_types import MAX_BYTES
 
 POSTS = "".join(POST.format(f"user{n}", SENTENCE * 2) for n in range(5))
@@ -51,6 +56,48 @@ def test_pages_are_what_they_say_or_what_they_look_like(page: str, expected: str
 def test_a_menu_makes_no_listing_of_an_article() -> None:
     menu = "".join(f"<li><a href=/{n}>Section number {n} of the paper</a>" for n in range(200))
     assert page_type(f"<nav><ul>{menu}</ul></nav>{ARTICLE}".encode()) == "article"
+
+
+def _places(page: bytes, most: int) -> list[list[bytes]]:
+    """`said_places` by expressions over the whole page."""
+    tags = list(islice(re.finditer(rb"(?i)<(?:meta|link)\b[^>]{0,600}", page), most))
+    is_relevant = re.compile(rb"(?i)og:(?:type|url)|generator|canonical").search
+    typed = re.finditer(rb"\"@type\"\s{0,9}:\s{0,9}(?:\[\s{0,9})?\"([A-Za-z]{3,40})\"", page)
+    items = re.finditer(rb"schema\.org/([A-Za-z]{3,40})[\"'\s>]", page)
+    return [
+        [tag[0] for tag in tags if is_relevant(tag[0])],
+        [found[1] for found in islice(typed, most)],
+        [found[1] for found in islice(items, most)],
+    ]
+
+
+PIECES = (
+    b'"@type"', b'"', b":", b" ", b"  \n\t", b"[", b"Recipe", b"No", b"A" * 40, b"B" * 41, b"schema.org/", b"'", b">",
+    b"<meta", b"<LINK", b"<metal", b" og:type=", b"og:image", b"Canonical", b"generator", b"x" * 590, b"<", b".", b"@type",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_what_a_page_says_is_found_as_expressions_find_it(seed: int) -> None:
+    random = Random(seed)
+    page = b"".join(random.choice(PIECES) for _ in range(random.randint(0, 120)))
+    typed = b'"@type" : ["Recipe"] schema.org/Product" <meta og:url>'
+    for one in (page, page + typed + page, random_page(random)):
+        found = said_places(one, 3)
+        assert [[one[start:end] for start, end in places.tolist()] for places in found] == _places(
+            one, 3
+        )
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_prices_are_those_of_an_expression(seed: int) -> None:
+    random = Random(seed)
+    signs = ("$", "£", "¥", "€", "₿", "\xa0", " ", "7", "19", "x", "\u2082", "Â", ",")
+    text = "".join(random.choice(signs) for _ in range(random.randint(0, 60))).encode()
+    price = rb"(?:[$]|\xc2[\xa3\xa5]|\xe2\x82[\xa0-\xbf])[ \xc2\xa0]{0,2}\d|\d[ \xc2\xa0]{0,2}\xe2\x82[\xa0-\xbf]"
+    for most in (2, 400):
+        count = count_prices(np.frombuffer(text, dtype=np.uint8), most)
+        assert count == min(most, len(re.findall(price, text)))
 
 
 def test_any_page_has_a_type_and_always_the_same() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from pageblocks import Declared, Line, Recall, declared_recall, extract, recall
 from pageblocks.kernels.scripts import UNITS
+from pageblocks.recall import words_of, words_of_each
 
 RECIPE = Declared(
     "Recipe",
@@ -83,3 +84,13 @@ def is_in(line: str, text: str) -> bool:
         for some in (wanted, held)
     )
     return 2 * len(runs & there) >= len(runs)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_words_of_many_texts_are_those_of_each(seed: int) -> None:
+    draw = random.Random(seed)
+    pieces = ("a", "É", "½", "ﬁ", "x_y", " ", "\n", "-", "'", "\u0301", "7") + ("語", "Σ", "ł") * (
+        seed % 2
+    )
+    texts = ["".join(draw.choice(pieces) for _ in range(draw.randint(0, 9))) for _ in range(9)]
+    assert words_of_each(texts) == [words_of(text) for text in texts]

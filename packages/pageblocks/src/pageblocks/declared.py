@@ -1,9 +1,13 @@
-"""What a page says of itself: the texts of its JSON-LD by type of schema.org, and its description.
+"""What a page says of itself: the texts of its JSON-LD by type of schema.org, the recipe that its
+microdata marks, and its description.
 
 A recipe names its ingredients and steps, an article its body, a page of questions its answers, a
 discussion its posts, a product its description. Strings may hold markup and entities: they become
 lines as those of the main text are. What a page declares need not be shown on it, and what it shows
 need not be declared.
+
+Of microdata only ingredients and steps are read: each such element is a line or a few. An `articleBody`
+is the box that an article stands in, with all that stands beside its text.
 """
 
 import re
@@ -16,7 +20,9 @@ import numpy as np
 from pageblocks.charset import PageText, normalise
 from pageblocks.declarations import page_description
 from pageblocks.json_ld import json_ld
-from pageblocks.kernels.blocks import Blocks, find_blocks
+from pageblocks.kernels.blocks import BLOCK_COLUMNS, ELEMENT_COLUMNS, FLAGS, Blocks, find_blocks
+from pageblocks.kernels.page_names import NOT_SHOWN_BIT
+from pageblocks.kernels.start_tags import ITEMS
 from pageblocks.lines import Line, MainText
 from pageblocks.plain_text import text_of
 
@@ -45,6 +51,8 @@ _OF_TEXTS = (
 )  # fmt: skip
 """One of these stands in whatever has a text that is read here; much of JSON-LD has none."""
 
+_FLAGS = BLOCK_COLUMNS.index("flags")
+_HINTS, _FIRST, _ITEMS = map(ELEMENT_COLUMNS.index, ("hints", "first_block", "items"))
 _BEFORE_NAME = re.compile("[/#:]")
 _TAG = re.compile(r"</?[a-zA-Z]")
 _BREAKING = re.compile(
@@ -74,11 +82,32 @@ def declared(page: bytes) -> list[Declared]:
 
 
 def declared_things(page: bytes, parsed: Blocks | None = None) -> list[Declared]:
-    """What the JSON-LD of a page in UTF-8 declares; `parsed` are its blocks where they are there."""
+    """What the JSON-LD of a page in UTF-8 declares, and its microdata where no JSON-LD has a recipe;
+    `parsed` are its blocks where they are there."""
+    parsed = find_blocks(page) if parsed is None else parsed
     reader = _Reader()
-    values = json_ld(page, parsed, _OF_TEXTS)
-    things = (thing for value in values for thing in reader.things(value))
-    return [thing for thing in things if thing.lines]
+    things = (thing for value in json_ld(page, parsed, _OF_TEXTS) for thing in reader.things(value))
+    found = [thing for thing in things if thing.lines]
+    if not any(thing.type == "Recipe" for thing in found):
+        found += _recipe_of_microdata(parsed)
+    return found
+
+
+def _recipe_of_microdata(page: Blocks) -> list[Declared]:
+    """The blocks that are marked as ingredients and steps, each text once: pages hold second copies."""
+    is_line = page.blocks[:, _FLAGS] & FLAGS["is_recipe_line"] > 0
+    is_marked = page.elements[:, _ITEMS] & ITEMS["recipe_line"] > 0
+    if not (is_line.any() or is_marked.any()):
+        return []
+    for first, stop in page.elements[is_marked, _FIRST:_ITEMS].tolist():
+        is_line[first:stop] = True
+    for first, stop in page.elements[
+        page.elements[:, _HINTS] & NOT_SHOWN_BIT > 0, _FIRST:_ITEMS
+    ].tolist():
+        is_line[first:stop] = False
+    texts = (" ".join(page.text_of(number).split()) for number in np.flatnonzero(is_line).tolist())
+    lines = tuple(Line("list_item", f"- {text}") for text in dict.fromkeys(texts))
+    return [Declared("Recipe", "", lines)] if lines else []
 
 
 class _Reader:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pageblocks.declared import Declared
 from pageblocks.declared_text import BODY_TYPES
 from pageblocks.kernels.blocks import Blocks
-from pageblocks.recall import RUN, missing_lines, words_of
+from pageblocks.recall import RUN, missing_lines, words_of, words_of_each
 
 MAX_SOUGHT = 20_000_000  # characters that are looked through: a page with more is no recipe
 HELD = 0.9  # of the declared text that its element holds
@@ -38,8 +38,8 @@ def with_declared(page: Blocks, kept: Mask, things: list[Declared], text: str) -
         return kept
     found = np.zeros(len(kept), dtype=np.int64)  # words
     runs: dict[int, str] = {}
-    for number in np.flatnonzero(~kept).tolist():
-        words = words_of(page.text_of(number))
+    others = np.flatnonzero(~kept).tolist()
+    for number, words in zip(others, words_of_each(map(page.text_of, others)), strict=False):
         if words and (run := _spaced(words)) in sought:
             found[number], runs[number] = len(words), run
     if not runs:

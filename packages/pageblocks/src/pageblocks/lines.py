@@ -127,21 +127,17 @@ class LineWriter:
 
     def add(self, written: str, code: int, post: int = -1, element: int = -1) -> None:
         """Write the lines of a block, which stands in a post or, -1, in none; as in an element."""
-        before = len(self._kinds)
-        self._add_kinds(written, code, post)
-        self._elements += [element] * (len(self._kinds) - before)
-
-    def _add_kinds(self, written: str, code: int, post: int) -> None:
         self._texts.append(written)
+        if "\n" not in written:
+            self._kinds.append(self._of_line(written, post) if code == _PARAGRAPH else code)
+            self._elements.append(element)
+            return
+        lines = written.split("\n")
         if code == _PARAGRAPH:
-            if "\n" in written:
-                self._kinds += bytes(self._of_line(line, post) for line in written.split("\n"))
-            else:
-                self._kinds.append(self._of_line(written, post))
-        elif "\n" in written:
-            self._kinds += bytes((code,)) * (written.count("\n") + 1)
+            self._kinds += bytes(self._of_line(line, post) for line in lines)
         else:
-            self._kinds.append(code)
+            self._kinds += bytes((code,)) * len(lines)
+        self._elements += [element] * len(lines)
 
     def extend(self, written: str, code: int, post: int = -1) -> None:
         """Write more, without a line's end in it, into the last line."""

@@ -34,7 +34,7 @@ from pageblocks.places import Kind, Places
 from pageblocks.plain_text import text_of
 from pageblocks.recall import Recall, declared_recall
 
-VERSION = 14  # raise it whenever the same model could give another text
+VERSION = 15  # raise it whenever the same model could give another text
 Format = Literal["text", "markdown"]
 
 

@@ -7,12 +7,12 @@ the page's declarations and a few sums; the parse is that of the main text where
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from pageblocks.kernels.blocks import Blocks, find_blocks
-from pageblocks.kernels.page_form import MANY_ITEMS, PageForm, measure_form
+from pageblocks.kernels.page_form import MANY_ITEMS, PageForm, count_prices, measure_form
+from pageblocks.kernels.said_places import said_places
 
 PageType = Literal["article", "forum", "product", "listing", "documentation", "home_page", "other"]
 PAGE_TYPES_VERSION = 4  # raise it whenever a page could be of another type
@@ -31,16 +31,9 @@ _BY_RANK: tuple[PageType, ...] = (
 ENOUGH = 4
 MANY_PRICES, MANY_PRODUCT_NAMES, MIN_ARTICLE_CHARS = 10, 4, 400
 
-_META = re.compile(rb"<(?:meta|link)\b[^>]{0,600}", re.IGNORECASE)
 _ATTRIBUTE = re.compile(
     rb"\b(name|property|content|rel|href)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))",
     re.IGNORECASE,
-)
-_RELEVANT = re.compile(rb"og:|generator|canonical", re.IGNORECASE)
-_TYPED = re.compile(rb"\"@type\"\s{0,9}:\s{0,9}(?:\[\s{0,9})?\"([A-Za-z]{3,40})\"")
-_ITEM_TYPE = re.compile(rb"schema\.org/([A-Za-z]{3,40})[\"'\s>]")
-_PRICE = re.compile(
-    rb"(?:[$]|\xc2[\xa3\xa5]|\xe2\x82[\xa0-\xbf])[ \xc2\xa0]{0,2}\d|\d[ \xc2\xa0]{0,2}\xe2\x82[\xa0-\xbf]"
 )
 MAX_PLACES = 400
 
@@ -145,10 +138,10 @@ def _path_kind(path: str) -> str:
 
 def _declared(page: bytes) -> _Declared:
     open_graph, generators, path = "", [], None
-    for tag in _first(_META, page):
-        if not _RELEVANT.search(tag[0]):
-            continue
-        found = {m[1].lower(): (m[2] or m[3] or m[4] or b"") for m in _ATTRIBUTE.finditer(tag[0])}
+    places = said_places(page, MAX_PLACES)
+    for start, end in places.tags.tolist():
+        tag = page[start:end]
+        found = {m[1].lower(): (m[2] or m[3] or m[4] or b"") for m in _ATTRIBUTE.finditer(tag)}
         name = (found.get(b"property") or found.get(b"name") or b"").lower()
         content = found.get(b"content", b"").decode("utf-8", "replace").strip().lower()
         if name == b"og:type":
@@ -159,14 +152,11 @@ def _declared(page: bytes) -> _Declared:
             path = _path(found.get(b"href", b"").decode("utf-8", "replace"))
         elif name == b"og:url" and path is None:
             path = _path(content)
-    names = (m[1].decode() for pattern in (_TYPED, _ITEM_TYPE) for m in _first(pattern, page))
+    names = (
+        page[start:end].decode() for start, end in (*places.typed.tolist(), *places.items.tolist())
+    )
     schema = Counter(name for name in names if name in _SCHEMA_OF)
     return _Declared(schema, open_graph, " ".join(generators), path)
-
-
-def _first(pattern: re.Pattern[bytes], page: bytes) -> Iterator[re.Match[bytes]]:
-    for _, found in zip(range(MAX_PLACES), pattern.finditer(page), strict=False):
-        yield found
 
 
 def _path(address: str) -> str | None:
@@ -179,5 +169,4 @@ def _path(address: str) -> str | None:
 
 
 def _prices(page: Blocks) -> int:
-    text = page.text[: page.blocks[-1, 1] if len(page.blocks) else 0].tobytes()
-    return sum(1 for _ in _first(_PRICE, text))
+    return int(count_prices(page.text[: page.blocks[-1, 1] if len(page.blocks) else 0], MAX_PLACES))

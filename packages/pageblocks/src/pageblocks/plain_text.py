@@ -13,15 +13,16 @@ _CELLS = (TAGS["td"], TAGS["th"])
 
 def text_of(page: Blocks, kept: npt.NDArray[np.bool_], include_tables: bool = True) -> MainText:
     """Write the kept blocks: one a line, `- ` before list items, ` | ` between cells of a row."""
-    text, kinds = page.text, BlockKinds(page, kept)
+    kinds = BlockKinds(page, kept)
     parents, tags = page.elements[:, 0].tolist(), page.elements[:, 1].tolist()
     lines = LineWriter()
     last_item = last_row = last_cell = -1
     marked: set[int] = set()  # items that have their mark
     data: dict[int, bool] = {}  # a row is looked at once, however many cells it has
     blocks = page.blocks[kept, :3].tolist()
+    text = page.text[: blocks[-1][1] if blocks else 0].tobytes()
     for (start, end, element), code, post in zip(blocks, kinds.codes, kinds.posts, strict=True):
-        written = text[start:end].tobytes().decode("utf-8", "surrogatepass")
+        written = text[start:end].decode("utf-8", "surrogatepass")
         item = cell = row = -1
         above, depth = element, 0
         while above > 0 and depth < 6:  # a block stands close to its item or row

@@ -26,7 +26,9 @@ _FONTS = {
     "mjx-fr": "fraktur", "mjx-sc": "script", "mjx-cal": "script", "mjx-bcal": "script",
 }  # fmt: skip
 
-
+_STRIKES = {
+    "ustrike": "updiagonalstrike", "dstrike": "downdiagonalstrike", "hstrike": "horizontalstrike", "vstrike": "verticalstrike",
+}  # fmt: skip
 _MARKS = {"\u2013": "\u203e", "\u2035": "`"}
 
 
@@ -65,6 +67,9 @@ def _parts(element: Element) -> Row:
     if name == "mspace":
         width = _WIDTH.search(element.attribute("style"))
         return [made("mspace", written=f'width="{width[1]}"')] if width else []
+    if name == "menclose":
+        strikes = (_STRIKES.get(_name(child), "") for child in element.elements())
+        return [made("menclose", *_row(element), written=f'notation="{" ".join(strikes)}"')]
     if name == "c":
         return [made("mo", _characters(element))]
     if name in ("mphantom", "assistive-mml", "surd"):

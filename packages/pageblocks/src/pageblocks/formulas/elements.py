@@ -11,7 +11,7 @@ _TOKEN = re.compile(
     r"<!--.*?(?:-->|\Z)"
     r"|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)"
     r"|<(?P<end>/?)(?:[A-Za-z][\w.-]*:)?(?P<name>[A-Za-z][\w.-]*)"
-    r"(?P<attributes>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*+)>?"  # also where it has no end: none is read twice
+    r"(?P<attributes>(?:[^<>\"']++|\"[^\"]*\"|'[^']*')*+)>?"  # also where it has no end: none is read twice
     r"|<[!?][^>]*+>?"
     r"|(?P<text>[^<]+|<)",
     re.DOTALL,
@@ -69,23 +69,18 @@ def read_elements(markup: str, max_depth: int = MAX_DEPTH) -> Element | None:
     """
     root = Element("", "")
     path = [root]
-    for token in _TOKEN.finditer(markup):
-        name = token["name"]
-        if name is None:
-            text = token["text"]
-            if text is not None:
-                path[-1].children.append(unescape(text))
-            elif token["cdata"]:
-                path[-1].children.append(token["cdata"])
+    for cdata, end, name, written, text in _TOKEN.findall(markup):
+        if not name:
+            if text or cdata:
+                path[-1].children.append(unescape(text) if text else cdata)
             continue
         name = name.lower()
-        if token["end"]:
+        if end:
             for depth in range(len(path) - 1, 0, -1):
                 if path[depth].name == name:
                     del path[depth:]
                     break
             continue
-        written = token["attributes"]
         element = Element(name, written)
         path[-1].children.append(element)
         if not written.endswith("/"):

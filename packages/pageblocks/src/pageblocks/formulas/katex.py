@@ -484,7 +484,20 @@ def _stacked(element: Element) -> Row:
     row = _joined(_row(level.box) for level in reversed(levels))
     if any("fbox" in _classes(child) for level in levels for child in level.box.elements()):
         return [made("menclose", *row, written='notation="box"')]
+    if strikes := " ".join(strike for level in levels for strike in _strikes(level.box)):
+        return [made("menclose", *row, written=f'notation="{strikes}"')]
     return row
+
+
+def _strikes(box: Element) -> Iterator[str]:
+    """The lines that a box draws through the others: a drawing of its own, or in one element."""
+    for child in box.elements():
+        for drawing in (child, *child.elements()[:1]):
+            if drawing.name == "svg":
+                for line in drawing.elements():
+                    if line.name == "line":
+                        is_rising = line.attribute("y1").startswith("100")
+                        yield "updiagonalstrike" if is_rising else "downdiagonalstrike"
 
 
 def _text(element: Element) -> Row:

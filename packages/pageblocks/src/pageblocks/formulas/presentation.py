@@ -7,6 +7,7 @@ a `\\binom`. What has no TeX (`maction`, styles, colours) counts as its content.
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from pageblocks.formulas.characters import (
     ACCENTS,
@@ -19,6 +20,8 @@ from pageblocks.formulas.content import CONTENT, tex_of_content
 from pageblocks.formulas.elements import Element
 from pageblocks.formulas.joining import base_of, concatenate, join, with_scripts
 
+MAX_TOKENS = 4096
+"""Tokens whose TeX is kept, of each kind: pages repeat them."""
 _SPACES = re.compile(r"\s+")
 _NO_BAR = re.compile(r"0+(?:\.0*)?\s*(?:px|pt|em|ex|%)?")
 _WIDTH = re.compile(r"\s*(-?[0-9]*\.?[0-9]+)\s*(em|ex|px|pt|%|cm|mm|in)?")
@@ -39,6 +42,14 @@ _MATRICES = {
     (r"\{", r"\}"): "Bmatrix", (r"\{", ""): "cases",
 }  # fmt: skip
 _MATRIX, _MATRIX_END = r"\begin{matrix}", r"\end{matrix}"
+_CLOSING = frozenset(")]}|⟩⌉⌋!′")
+"""Signs that end what stands before a relation."""
+_STRIKES = {
+    frozenset({"updiagonalstrike"}): r"\cancel",
+    frozenset({"downdiagonalstrike"}): r"\bcancel",
+    frozenset({"updiagonalstrike", "downdiagonalstrike"}): r"\xcancel",
+}
+_DIAGONALS = frozenset({"updiagonalstrike", "downdiagonalstrike"})
 _LINE_END, _ROMAN = " \\\\ ", r"\mathrm"
 _VARIANTS = {
     "bold": r"\mathbf", "bold-italic": r"\boldsymbol", "double-struck": r"\mathbb", "script": r"\mathcal",
@@ -86,6 +97,7 @@ def _row(element: Element) -> str:
 
 def _in_a_row(children: list[Element | str]) -> str:
     singles = [_single(child) for child in children]
+    _tell_norms(singles)
     parts = [_characters(each) if isinstance(each, str) else tex_of(each) for each in singles]
     for place, each in enumerate(singles):
         if isinstance(each, str) or each.name not in ("mtable", "mfrac"):
@@ -107,6 +119,46 @@ def _in_a_row(children: list[Element | str]) -> str:
     return join(parts)
 
 
+def _tell_norms(row: list[Element | str]) -> None:
+    """Write the double bars of a row that are fences as `‖`: generators write `\\|` and `\\parallel` alike.
+
+    A fence says so, or is called an identifier; without that, one with nothing to relate before it opens,
+    and the next one closes. Scripts are set on the closing one.
+    """
+    is_open = False
+    has_left = False  # something that a relation can stand behind
+    for each in row:
+        bar = _double_bar(each)
+        if bar is None:
+            is_sign = isinstance(each, Element) and each.name == "mo"
+            has_left = not is_sign or (
+                isinstance(each, Element) and each.text().strip() in _CLOSING
+            )
+            continue
+        form, kind = bar.attribute("form"), bar.attribute("data-mjx-texclass")
+        opens = form == "prefix" or kind == "OPEN"
+        closes = form == "postfix" or kind == "CLOSE"
+        is_fence = (
+            opens or closes or kind == "ORD" or bar.name == "mi" or bar.attribute("fence") == "true"
+        )
+        if is_fence or is_open or not has_left:
+            bar.children = ["‖"]
+            is_open = opens or (not closes and not is_open)
+            has_left = not is_open
+        else:
+            has_left = False
+
+
+def _double_bar(element: Element | str) -> Element | None:
+    """The token that is one, alone or with scripts on it."""
+    if isinstance(element, Element) and element.name in ("msub", "msup", "msubsup"):
+        inner = element.elements()
+        element = _single(inner[0]) if inner else element
+    if isinstance(element, Element) and element.name in ("mo", "mi"):
+        return element if _token(element) == "∥" else None
+    return None
+
+
 def _characters(text: str) -> str:
     return concatenate(tex_of_character(char) for char in "".join(text.split()))
 
@@ -123,9 +175,11 @@ def _token(element: Element) -> str | None:
 
 def _identifier(element: Element) -> str:
     text = _token(element)
-    if text is None:
-        return _row(element)
-    variant = element.attribute("mathvariant")
+    return _row(element) if text is None else _of_identifier(text, element.attribute("mathvariant"))
+
+
+@lru_cache(maxsize=MAX_TOKENS)
+def _of_identifier(text: str, variant: str) -> str:
     if len(text) == 1:
         tex = tex_of_character(text)
         if variant == "normal":
@@ -146,17 +200,23 @@ def _identifier(element: Element) -> str:
 
 def _number(element: Element) -> str:
     text = _token(element)
-    if text is None:
-        return _row(element)
+    return _row(element) if text is None else _of_number(text, element.attribute("mathvariant"))
+
+
+@lru_cache(maxsize=MAX_TOKENS)
+def _of_number(text: str, variant: str) -> str:
     tex = concatenate(tex_of_character(char) for char in _SPACES.sub("\u2009", text))
-    command = _VARIANTS.get(element.attribute("mathvariant"))
+    command = _VARIANTS.get(variant)
     return f"{command}{{{tex}}}" if command and tex else tex
 
 
 def _operator(element: Element) -> str:
     text = _token(element)
-    if text is None:
-        return _row(element)
+    return _row(element) if text is None else _of_operator(text)
+
+
+@lru_cache(maxsize=MAX_TOKENS)
+def _of_operator(text: str) -> str:
     if len(text) > 1 and text.isascii() and text.isalpha():
         return f"\\{text}" if text in FUNCTIONS else rf"\operatorname{{{text}}}"
     if text == "||":
@@ -365,15 +425,18 @@ def _fenced(element: Element) -> str:
 
 def _enclosed(element: Element) -> str:
     row = _row(element)
-    for notation in element.attribute("notation", "longdiv").split():
+    notations = element.attribute("notation", "longdiv").split()
+    if strike := _STRIKES.get(_DIAGONALS.intersection(notations)):
+        row = f"{strike}{{{row}}}"
+    for notation in notations:
         if notation == "radical":
             row = rf"\sqrt{{{row}}}"
         elif notation in ("box", "roundedbox"):
             row = rf"\boxed{{{row}}}"
         elif notation == "circle":
             row = rf"\enclose{{circle}}{{{row}}}"
-        elif notation.endswith("strike"):
-            row = rf"\cancel{{{row}}}"
+        elif notation in ("horizontalstrike", "verticalstrike"):
+            row = rf"\enclose{{{notation}}}{{{row}}}"
         elif notation == "top":
             row = rf"\overline{{{row}}}"
         elif notation == "bottom":

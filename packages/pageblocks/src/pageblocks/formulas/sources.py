@@ -7,7 +7,8 @@ A formula is `$...$`, inline and displayed ones alike. Its TeX is, in this order
 3. presentation MathML, converted (`presentation`), else content MathML (`content`);
 4. of a script, its text; of an image, the MathML that it keeps (Wiris), else what it says it is a
    picture of: `alt`, else the query of the service that draws it;
-5. the drawing itself, of KaTeX (`katex`) and MathJax 3 (`chtml`), where nothing else is there.
+5. the drawing itself, of KaTeX (`katex`) and MathJax 3 (`chtml`, `svg`), where nothing else is there;
+   of other drawings, their label.
 
 One formula stands in several forms beside each other, for browsers of several kinds; it is written once.
 What is too large, or nests too deep, is its text.
@@ -24,6 +25,7 @@ from pageblocks.formulas.elements import Element, attributes_of, plain_text_of, 
 from pageblocks.formulas.joining import is_one_group
 from pageblocks.formulas.katex import MAX_DRAWN_DEPTH, mathml_of_katex
 from pageblocks.formulas.presentation import tex_of
+from pageblocks.formulas.svg import mathml_of_svg
 
 MAX_FORMULA_CHARS = 1 << 17
 MAX_DRAWING_CHARS = 2 * MAX_FORMULA_CHARS
@@ -41,6 +43,8 @@ _ANY_ANNOTATION = re.compile(
 _MATH = re.compile(r"<(?:\w+:)?math\b", re.IGNORECASE)
 _MATH_END = re.compile(r"</(?:\w+:)?math\s*>", re.IGNORECASE)
 _DATA = re.compile(r"\bdata-(mathml|latex)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
+_LABEL = re.compile(r"\baria-label\s*=\s*(?:\"([^\"]+)\"|'([^']+)')", re.IGNORECASE)
+_SVG = re.compile(r"<svg\b", re.IGNORECASE)
 _BETWEEN = re.compile(
     rb"(?:\s|<!--.{0,300}?-->|</?(?:span|div|nobr|noscript|meta|link)\b[^<>]{0,400}>)*+",
     re.IGNORECASE | re.DOTALL,
@@ -132,7 +136,10 @@ def _read(source: str) -> tuple[str, _Formula]:
         return _MATHML, _of_mathml(source)
     if element == "mjx-container":
         drawn = _of_drawing(source)
-        return _LAST_DRAWING, drawn if drawn.tex else _of_boxes(source, mathml_of_chtml)
+        if drawn.tex:
+            return _LAST_DRAWING, drawn
+        read = mathml_of_svg if _SVG.search(source) else mathml_of_chtml
+        return _LAST_DRAWING, _of_boxes(source, read)
     if element == "span" and _KATEX.match(source):
         return _LAST_DRAWING, _of_boxes(source, mathml_of_katex)
     return _DRAWING, _of_drawing(source)
@@ -192,7 +199,9 @@ def _of_drawing(source: str) -> _Formula:
         end = _MATH_END.search(source, start.end()) if start else None
         if start and end and (formula := _of_mathml(source[start.start() : end.end()])).tex:
             return formula
-    return _Formula(text=plain_text_of(source))
+    text = plain_text_of(source)
+    label = "" if text else next((unescape(a or b) for a, b in _LABEL.findall(source)), "").strip()
+    return _Formula(clean_tex(label)) if _MARK.search(label) else _Formula(text=text or label)
 
 
 def _of_boxes(source: str, mathml_of: Callable[[Element], Element]) -> _Formula:

@@ -39,22 +39,36 @@ def prune(page: Blocks, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Return the chosen blocks less those of parts that are no main content and of copies."""
     kept = chosen.copy()
     if len(page.blocks):
-        tags, hints = page.elements[:, 1], page.elements[:, 2]
-        kinds = [(tags == tag, HALF) for tag in _NOT_MAIN]
-        are_windows, are_notices = windows(page)
-        kinds += [(hints & NOT_SHOWN_BIT > 0, HALF), (are_windows, WHOLE), (are_notices, HALF)]
-        kinds += [((hints & OTHERS_BIT > 0) & (hints & _PRODUCT > 0), HALF)]  # a shop's other goods
-        for is_part, bound in kinds:
-            if is_part.any():
-                _drop_parts(page.blocks, page.elements, kept, kept, is_part, bound)
-        if (tags == _NOSCRIPT).any():
-            for counted, bound in ((kept, WHOLE), (np.ones_like(kept), HALF)):
-                _drop_parts(page.blocks, page.elements, counted, kept, tags == _NOSCRIPT, bound)
+        _drop_kinds(page.blocks, page.elements, kept, *windows(page))
         boxes = asking_boxes(page, kept)
         if boxes.any():
             _drop_parts(page.blocks, page.elements, kept, kept, boxes, HALF)
         drop_copies(page, kept)
     return kept
+
+
+@kernel
+def _drop_kinds(blocks: Any, elements: Any, kept: Any, are_windows: Any, are_notices: Any) -> None:
+    """Drop parts of each kind in turn, and `noscript`."""
+    tags, hints = elements[:, 1], elements[:, 2]
+    for tag in _NOT_MAIN:
+        _drop_any(blocks, elements, kept, tags == tag, HALF)
+    _drop_any(blocks, elements, kept, hints & NOT_SHOWN_BIT > 0, HALF)
+    _drop_any(blocks, elements, kept, are_windows, WHOLE)
+    _drop_any(blocks, elements, kept, are_notices, HALF)
+    are_others = (hints & OTHERS_BIT > 0) & (hints & _PRODUCT > 0)  # a shop's other goods
+    _drop_any(blocks, elements, kept, are_others, HALF)
+    is_noscript = tags == _NOSCRIPT
+    if is_noscript.any():
+        _drop_parts(blocks, elements, kept, kept, is_noscript, WHOLE)
+        everything = np.ones(len(kept), dtype=np.bool_)
+        _drop_parts(blocks, elements, everything, kept, tags == _NOSCRIPT, HALF)
+
+
+@kernel
+def _drop_any(blocks: Any, elements: Any, kept: Any, is_part: Any, bound: int) -> None:
+    if is_part.any():
+        _drop_parts(blocks, elements, kept, kept, is_part, bound)
 
 
 @kernel

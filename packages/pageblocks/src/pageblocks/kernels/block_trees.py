@@ -48,10 +48,9 @@ def scores_of(trees: Trees, rows: Ints) -> Ints:
 
 def chances_of(scores: Ints, curve: Ints) -> Ints:
     """Scores as chances of 0 to SCALE, by a curve over scores from -8 to 8 in log odds."""
-    place = np.clip(
-        (scores.astype(np.int64) + 8 * UNIT) * (len(curve) - 1) // (16 * UNIT), 0, len(curve) - 1
-    )
-    return curve[place]
+    chances = np.empty_like(scores)
+    _look_up(scores, curve, chances)
+    return chances
 
 
 def keep(chances: Ints, words: Ints) -> npt.NDArray[np.bool_]:
@@ -81,6 +80,14 @@ def _score(features: Any, thresholds: Any, leaves: Any, rows: Any, scores: Any) 
                 is_above = values[np.uint64(wanted[node])] > bounds[node]
                 node = np.uint64(2) * node + np.uint64(1) + np.uint64(is_above)
             scores[row] += worth[node - np.uint64(NODES)]
+
+
+@kernel
+def _look_up(scores: Any, curve: Any, chances: Any) -> None:
+    last = len(curve) - 1
+    for row in range(len(scores)):
+        place = (np.int64(scores[row]) + 8 * UNIT) * last // (16 * UNIT)
+        chances[row] = curve[min(max(place, 0), last)]
 
 
 @kernel

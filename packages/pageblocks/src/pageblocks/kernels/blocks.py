@@ -75,6 +75,8 @@ from pageblocks.kernels.start_tags import (
     IS_MATHJAX,
     IS_SHADOW_ROOT,
     IS_TEX,
+    ITEM_SHIFT,
+    ITEMS,
     NOT_SHOWN,
     TO_PLACE,
     read_attributes,
@@ -114,13 +116,16 @@ FLAGS = {
     "has_math": 8,
     "after_br": 16,
     "begins_low": 32,
+    "is_recipe_line": 64,
 }
-ELEMENT_COLUMNS = ("parent", "tag", "hints", "depth", "first_block", "end_block")
-_PARENT, _TAG, _HINTS, _DEPTH, _FIRST, _STOP = range(6)
+ELEMENT_COLUMNS = ("parent", "tag", "hints", "depth", "first_block", "end_block", "items")
+"""Of an element: its parent's number, its tag, hints of its names, where it stands, and what it says it
+is (`start_tags.ITEMS`)."""
+_PARENT, _TAG, _HINTS, _DEPTH, _FIRST, _STOP, _ITEMS = range(7)
 
 
 class Blocks(NamedTuple):
-    """A page: text in UTF-8, blocks (n, 13) and elements (m, 6) in page order, the elements'
+    """A page: text in UTF-8, blocks (n, 13) and elements (m, 7) in page order, the elements'
     signatures (m), equal for equal tag and class, and where the contents of scripts of JSON-LD begin
     and end in the page (k, 2). Element 0 is the page."""
 
@@ -188,7 +193,8 @@ def find_blocks(page: bytes) -> Blocks:
     """Blocks and elements of a page in UTF-8; about 2 ns a byte."""
     if len(page) > MAX_PAGE_BYTES:
         raise ValueError(f"the page has {len(page)} bytes: give {MAX_PAGE_BYTES} at most")
-    formulas = np.empty((page.count(b"<") + 1, 3), dtype=np.int32)
+    n_tags = np.count_nonzero(np.frombuffer(page, dtype=np.uint8) == ord("<"))
+    formulas = np.empty((n_tags + 1, 3), dtype=np.int32)
     found, n_formulas = _read(page, formulas[:0], b"", formulas)
     if n_formulas:
         written = write_formulas(page, [(at, end) for at, end, _ in formulas[:n_formulas].tolist()])
@@ -234,6 +240,7 @@ _HTML, _HEAD, _BODY, _DIV, _ADDRESS, _CUSTOM, _BLOCKQUOTE = (
     TAGS[name] for name in ("html", "head", "body", "div", "address", "custom", "blockquote")
 )
 _POST_BIT = 1 << HINTS["post"]
+_RECIPE_LINE, _RECIPE_LINE_FLAG = ITEMS["recipe_line"], FLAGS["is_recipe_line"]
 _SPACE, _ZERO_SPACE = 1, 2
 _INLINE = (IS_INLINE, IS_A, IS_SPAN, IS_QUOTE, IS_SUP)
 _TITLE_HASH, _SUB_HASH = name_hash("title"), name_hash("sub")
@@ -701,6 +708,8 @@ def _read_start_tag(page: _Page, names: NameTables, begin: int) -> int:
             return place
         if kind == IS_LEFT_OUT:
             return at
+    if marks >> ITEM_SHIFT & _RECIPE_LINE and kind != IS_BREAKING:
+        state[NOW_FLAGS] |= _RECIPE_LINE_FLAG
     if kind == IS_BR:
         _break_line(page)
     elif kind == IS_HR:
@@ -713,7 +722,7 @@ def _read_start_tag(page: _Page, names: NameTables, begin: int) -> int:
     elif kind == IS_BREAKING:
         _end_block(page)
         tag = signed(names.tag_numbers[slot]) if slot >= 0 else _CUSTOM
-        _begin_element(page, tag, name, hints, signature, marks & IS_CLOSED != 0)
+        _begin_element(page, tag, name, hints, signature, marks)
         state[NOW_BREAKS] = 0
     elif state[NOW_IS_OPEN]:
         page.blocks[state[NOW_BLOCKS], _INNER] |= hints
@@ -966,7 +975,7 @@ def _close_from(page: _Page, place: int) -> None:
 
 @inlined_kernel
 def _begin_element(
-    page: _Page, tag: int, name: np.uint64, hints: int, signature: np.uint64, is_closed: bool
+    page: _Page, tag: int, name: np.uint64, hints: int, signature: np.uint64, marks: int
 ) -> None:
     """Open an element, after closing those that end where such a one begins."""
     state, elements, stack = page.state, page.elements, page.stack
@@ -976,7 +985,7 @@ def _begin_element(
     if place > 0:
         _close_from(page, place)
     depth, number = state[NOW_DEPTH] + 1, state[NOW_ELEMENTS]
-    if depth > MAX_DEPTH or is_closed or (tag in (_HTML, _BODY, _HEAD) and depth > 3):
+    if depth > MAX_DEPTH or marks & IS_CLOSED or (tag in (_HTML, _BODY, _HEAD) and depth > 3):
         return
     element = elements[number]
     element[_PARENT] = stack[depth - 1]
@@ -985,6 +994,7 @@ def _begin_element(
     element[_HINTS] = hints
     element[_FIRST] = state[NOW_BLOCKS]
     element[_DEPTH] = depth
+    element[_ITEMS] = marks >> ITEM_SHIFT
     page.signatures[number] = signature
     stack[depth] = number
     page.open_names[depth] = name

@@ -47,7 +47,11 @@ for _name in names_in("td th"):
 
 def drop_copies(page: Blocks, kept: npt.NDArray[np.bool_]) -> None:
     """Take copies out of the blocks that are kept."""
-    keys, is_prose, is_hidden = _measure(page.text, page.blocks, page.elements, kept)
+    keys, is_prose, is_hidden, n_equal, n_prose_equal = _measure(
+        page.text, page.blocks, page.elements, kept
+    )
+    if not n_equal:
+        return
     counted = kept.copy()
 
     def drop_equal(posts: Ints) -> bool:
@@ -61,15 +65,15 @@ def drop_copies(page: Blocks, kept: npt.NDArray[np.bool_]) -> None:
     if drop_equal(no_posts) and (posts := element_posts(page)).max() >= 0:
         kept[:] = counted
         drop_equal(posts)
-    prose = keys[is_prose]
-    if len(np.unique(prose)) < len(prose):
+    if n_prose_equal:
         _drop_repeated(page.blocks, page.elements, counted, kept, keys, is_prose, is_hidden)
 
 
 @kernel
 def _measure(text: Any, blocks: Any, elements: Any, kept: Any) -> Any:
     """Of kept blocks a hash of the text, uint64, and whether it is running text, by the length of its
-    lines and its place; of elements whether they are hidden."""
+    lines and its place; of elements whether they are hidden; and how many blocks are equal to an earlier
+    one, and how many of running text to one of running text."""
     n, m = len(blocks), len(elements)
     is_hidden, in_item = np.zeros(m, dtype=np.bool_), np.zeros(m, dtype=np.bool_)
     for e in range(1, m):
@@ -89,7 +93,13 @@ def _measure(text: Any, blocks: Any, elements: Any, kept: Any) -> Any:
                 blocks[b, 4] >= COPY_CHARS * lines and not blocks[b, 3] & _IS_PRE
                 and not in_item[e] and not _IS_CELL[elements[e, 1]]
             )  # fmt: skip
-    return keys, is_prose, is_hidden
+    where = np.flatnonzero(kept)
+    n_equal = len(where) - group_equal(keys[where])[1]
+    n_prose_equal = 0
+    if n_equal:
+        prose = np.flatnonzero(is_prose)
+        n_prose_equal = len(prose) - group_equal(keys[prose])[1]
+    return keys, is_prose, is_hidden, n_equal, n_prose_equal
 
 
 @kernel

@@ -8,6 +8,10 @@ posts holds them and is none itself; one inside a post is a part of it, or, of t
 Of a post that only its text is named of, the element around it counts, where several such stand side
 by side.
 
+An element that says itself that it is a post (microdata, the number of a comment: `start_tags.ITEMS`) is
+one, alone too. It is none where it is a part of a named post, or holds a thread: where it begins with
+another post, or is called a discussion and no text of its own is marked before the next post.
+
 All is linear in the page.
 """
 
@@ -18,6 +22,7 @@ import numpy as np
 from pageblocks.kernels.block_features import group_equal
 from pageblocks.kernels.blocks import FLAGS, Blocks, Ints
 from pageblocks.kernels.page_names import BREAKING, HINTS, TAGS, names_in
+from pageblocks.kernels.start_tags import ITEMS
 from textkernels.compiled import kernel
 from textkernels.hashing import FNV_OFFSET, FNV_PRIME
 
@@ -35,7 +40,11 @@ MAX_AROUND = 8
 
 _POST, _COMMENT, _USER = (1 << HINTS[name] for name in ("post", "comment", "user"))
 _NO_POST, _IS_POST, _IS_COMMENT = range(3)
-_BODY = TAGS["body"]
+_POST_ITEM, _TOPIC_ITEM, _ANSWER_ITEM, _QUESTIONS_ITEM, _TEXT_ITEM = (
+    ITEMS[name] for name in ("post", "topic", "answer", "questions", "post_text")
+)
+_POST_ITEMS = _POST_ITEM | _TOPIC_ITEM | _ANSWER_ITEM
+_BODY, _HTML = TAGS["body"], TAGS["html"]
 _TABLE, _ROW, _FORM, _PRE = TAGS["table"], TAGS["tr"], TAGS["form"], FLAGS["is_pre"]
 _CAN_BE_POST = np.zeros(len(BREAKING) + 2, dtype=np.bool_)
 for _name in names_in("div li article table tbody tr td dl dd blockquote custom"):
@@ -52,8 +61,7 @@ for _level in range(1, 7):
 def element_posts(page: Blocks) -> Ints:
     """The post that each element stands in, by the number of that post's element; -1 for none."""
     found = np.full(len(page.elements), -1, dtype=np.int32)
-    if (page.elements[:, 2] & (_POST | _COMMENT)).any():
-        _find_posts(page.blocks, page.elements, page.signatures, found)
+    _find_posts(page.blocks, page.elements, page.signatures, found)
     return found
 
 
@@ -121,6 +129,12 @@ def element_kinds(
 @kernel
 def _find_posts(blocks: Any, elements: Any, signatures: Any, posts: Any) -> None:
     """Fill in `element_posts`, int32 (elements)."""
+    hints = items = 0
+    for e in range(1, len(elements)):
+        hints |= elements[e, 2]
+        items |= elements[e, 6]
+    if not (hints & (_POST | _COMMENT) or items & _POST_ITEMS):
+        return
     names = _names(elements)
     sums = _sums(blocks, elements, names)
     makes, siblings = _makes(elements, signatures, names)
@@ -130,6 +144,9 @@ def _find_posts(blocks: Any, elements: Any, signatures: Any, posts: Any) -> None
     around = _around(elements, signatures, posts)
     _drop_unsigned(elements, names, makes, sums, posts, around)
     _number(elements, around, posts)
+    if items & _POST_ITEMS:
+        _add_items(elements, sums, around, posts)
+        _number(elements, around, posts)
 
 
 @kernel
@@ -320,6 +337,40 @@ def _drop_unsigned(
     for at in range(len(where)):
         if 2 * signed[groups[at], 1] < signed[groups[at], 0]:
             around[where[at]] = -1
+
+
+@kernel
+def _add_items(elements: Any, sums: Any, around: Any, posts: Any) -> None:
+    """Add elements that say that they are posts to those that are (`around`), by `posts` so far."""
+    m = len(elements)
+    is_item, in_questions = np.zeros(m, dtype=np.bool_), np.zeros(m, dtype=np.bool_)
+    texts = np.zeros(len(sums) + 1, dtype=np.int64)  # marked ones that begin before each block
+    for e in range(1, m):
+        items = elements[e, 6]
+        in_questions[e] = in_questions[elements[e, 0]] or items & _QUESTIONS_ITEM > 0
+        is_item[e] = elements[e, 1] not in (_BODY, _HTML) and (
+            items & _POST_ITEM > 0
+            or (items & _TOPIC_ITEM > 0 and items & _ANSWER_ITEM == 0)
+            or (items & _ANSWER_ITEM > 0 and in_questions[e])
+        )
+        texts[elements[e, 4] + 1] += items & _TEXT_ITEM > 0
+    texts = np.cumsum(texts)
+    first = np.full(m, len(sums), dtype=np.int64)  # block of the first post in each element
+    for back in range(m - 1):
+        e = m - 1 - back
+        start, stop, above = elements[e, 4], elements[e, 5], elements[e, 0]
+        is_post = posts[e] == e
+        outer = posts[above]
+        if is_item[e] and not is_post and (outer < 0 or is_item[outer]):
+            end = min(first[e], stop)
+            own = sums[end, 2] - sums[start, 2]
+            is_post = own > 0
+            if end < stop:
+                is_marked = elements[e, 6] & _TOPIC_ITEM == 0 or texts[end] > texts[start]
+                is_post = own >= MAX_CAPTION_CHARS and is_marked
+            if is_post:
+                around[e] = e
+        first[above] = min(first[above], start if is_post else first[e])
 
 
 @kernel

@@ -10,6 +10,7 @@ import numpy as np
 from pageblocks.kernels.block_features import group_equal
 from pageblocks.kernels.blocks import FLAGS, Blocks
 from pageblocks.kernels.page_names import HINTS, TAGS
+from textkernels.byte_search import byte_kernel
 from textkernels.compiled import kernel
 
 MANY_ITEMS = 8
@@ -53,6 +54,47 @@ def measure_form(page: Blocks) -> PageForm:
     """Measure a page's form; time linear in its blocks and elements."""
     found = _measure(page.blocks, page.elements, page.signatures)
     return PageForm(*(int(value) for value in found))
+
+
+@byte_kernel
+def count_prices(text: Any, most: int) -> int:
+    """How many prices stand in a text in UTF-8, up to so many: a sign of a currency before or behind a
+    digit, with at most one space between."""
+    n, count, at = len(text), 0, 0
+    while at < n and count < most:
+        sign = _sign_bytes(text, at)
+        is_digit = 48 <= text[at] <= 57
+        if sign == 0 and not is_digit:
+            at += 1
+            continue
+        place = after = at + max(sign, 1)
+        while place < n and place < after + 2 and text[place] in (32, 0xC2, 0xA0):
+            place += 1
+        width = 0
+        if place < n:
+            behind = _sign_bytes(text, place)
+            width = (48 <= text[place] <= 57) if sign else (behind if behind == 3 else 0)
+        count += width > 0
+        at = place + width if width else at + 1
+    return count
+
+
+@byte_kernel
+def _sign_bytes(text: Any, at: int) -> int:
+    """Bytes of the sign of a currency at a place; 0 where there is none."""
+    first = text[at]
+    if first == 36:
+        return 1
+    if first == 0xC2 and at + 1 < len(text) and text[at + 1] in (0xA3, 0xA5):
+        return 2
+    if (
+        first == 0xE2
+        and at + 2 < len(text)
+        and text[at + 1] == 0x82
+        and 0xA0 <= text[at + 2] <= 0xBF
+    ):
+        return 3
+    return 0
 
 
 @kernel

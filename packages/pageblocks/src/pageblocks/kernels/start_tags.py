@@ -26,10 +26,36 @@ Bytes = npt.NDArray[np.uint8]
 
 HAS_HREF, IS_LEFT_OUT_SPAN, IS_TEX, IS_CLOSED, TO_PLACE, NOT_SHOWN = 1, 2, 4, 8, 16, 32
 IS_KATEX_DRAWING, IS_MATHJAX, HAS_MATHML, IS_SHADOW_ROOT, IS_JSON_LD = 64, 128, 256, 512, 1024
+ITEM_SHIFT = 11  # marks above it are what microdata says, `ITEMS`
 """Marks of a start tag: it is a link; the number of a line of code; a script or an image of a formula;
 it ends itself; it is a link to a place of the same page; it is not shown; a formula as KaTeX or as
 MathJax draws it; a formula for those who listen, which Wikipedia hides; a template that is shown; a
 script that holds JSON-LD."""
+ITEMS = {"post": 1, "topic": 2, "answer": 4, "questions": 8, "post_text": 16, "recipe_line": 32}
+"""What an element says it is: a comment, by its type of schema.org, the number that its id has as one, or
+the name that wpForo gives posts; the first post of a thread, or all of it; a question or an answer, which
+are posts on a page of questions, and not on one of frequent ones; such a page; a post's text; ingredients
+or steps."""
+_POST, _TOPIC, _ANSWER, _QUESTIONS, _POST_TEXT, _RECIPE_LINE = (
+    value << ITEM_SHIFT for value in ITEMS.values()
+)
+(
+    _POST_TYPES, _TOPIC_TYPES, _QUESTION_TYPES, _ANSWER_TYPES, _QUESTIONS_TYPES, _TEXT_PROPERTIES,
+    _RECIPE_PROPERTIES,
+) = (
+    tuple(np.uint64(name_hash(name)) for name in names.split())
+    for names in (
+        "comment usercomments",
+        "discussionforumposting",
+        "question",
+        "answer",
+        "qapage",
+        "text articlebody commenttext",
+        "recipeingredient ingredients recipeinstructions",
+    )
+)  # fmt: skip
+_COMMENT_ID = np.frombuffer(b"comment-", dtype=np.uint8)
+_WPFORO_POST = np.frombuffer(b"wpforo-post", dtype=np.uint8)
 _TEX = np.frombuffer(b"tex", dtype=np.uint8)
 _DISPLAY = np.frombuffer(b"display", dtype=np.uint8)
 _NONE = np.frombuffer(b"none", dtype=np.uint8)
@@ -143,6 +169,68 @@ def _begins_with(data: Bytes, at: int, end: int, word: Bytes) -> bool:
 
 
 @byte_kernel
+def _marks_of_item_type(data: Bytes, at: int, end: int) -> int:
+    """Marks of a type of microdata: the last part of its address."""
+    value = FNV_OFFSET
+    while at < end:
+        byte = data[at]
+        at += 1
+        value = FNV_OFFSET if byte in (47, 35) else (value ^ np.uint64(byte | 32)) * FNV_PRIME
+    if value in _POST_TYPES:
+        return _POST
+    if value in _TOPIC_TYPES:
+        return _TOPIC
+    if value in _QUESTION_TYPES:
+        return _TOPIC | _ANSWER
+    if value in _ANSWER_TYPES:
+        return _ANSWER
+    return _QUESTIONS if value in _QUESTIONS_TYPES else 0
+
+
+@byte_kernel
+def _marks_of_property(data: Bytes, at: int, end: int) -> int:
+    """Marks of properties of microdata."""
+    value, marks = FNV_OFFSET, 0
+    while at <= end:
+        if at == end or data[at] <= 32:
+            if value in _RECIPE_PROPERTIES:
+                marks |= _RECIPE_LINE
+            elif value in _TEXT_PROPERTIES:
+                marks |= _POST_TEXT
+            value = FNV_OFFSET
+        else:
+            value = (value ^ np.uint64(data[at] | 32)) * FNV_PRIME
+        at += 1
+    return marks
+
+
+@byte_kernel
+def _is_numbered_comment(data: Bytes, at: int, end: int) -> bool:
+    """Whether an id is `comment-` and a number."""
+    if not _begins_with(data, at, end, _COMMENT_ID):
+        return False
+    at += len(_COMMENT_ID)
+    start = at
+    while at < end and 48 <= data[at] <= 57:
+        at += 1
+    return start < at == end
+
+
+@byte_kernel
+def _has_name(data: Bytes, at: int, end: int, name: Bytes) -> bool:
+    """Whether a class has a name, in its own case."""
+    while at + len(name) <= end:
+        after = at + len(name)
+        if _begins_with(data, at, end, name) and (after == end or data[after] <= 32):
+            return True
+        while at < end and data[at] > 32:
+            at += 1
+        while at < end and data[at] <= 32:
+            at += 1
+    return False
+
+
+@byte_kernel
 def _marks_of_class(data: Bytes, at: int, end: int, kind: int) -> int:
     """Marks that the names of a class give: of formulas as programs draw them, of line numbers."""
     first = data[at]
@@ -168,7 +256,7 @@ def _marks_of_class(data: Bytes, at: int, end: int, kind: int) -> int:
 
 
 @byte_kernel
-def _holds(data: Bytes, at: int, end: int, word: Bytes) -> bool:
+def holds_word(data: Bytes, at: int, end: int, word: Bytes) -> bool:
     """Whether a lower-case word stands in data[at:end], in either case, whatever is around it."""
     while at + len(word) <= end:
         place = 0
@@ -188,8 +276,8 @@ def _may_be_formula(data: Bytes, name: int, at: int, end: int) -> bool:
         return data[at] in (36, 92)
     if name == 99:  # class
         return (
-            after_word(data, at, end, _TEX) > 0 or _holds(data, at, end, _LATEX)
-            or _holds(data, at, end, _MATH) or _holds(data, at, end, _FORMULA)
+            after_word(data, at, end, _TEX) > 0 or holds_word(data, at, end, _LATEX)
+            or holds_word(data, at, end, _MATH) or holds_word(data, at, end, _FORMULA)
         )  # fmt: skip
     for place in range(at, min(end, at + _MAX_SOURCE) - 4):  # src
         if data[place] == 116 and (
@@ -252,6 +340,8 @@ def read_attributes(
                 marks |= _marks_of_class(data, start, end, kind)
                 if _is_of_manager(data, start, end):
                     hints |= LAYER_BIT
+                if _has_name(data, start, end, _WPFORO_POST):
+                    marks |= _POST
             if name == _IMG and end > start and _may_be_formula(data, 99, start, end):
                 marks |= IS_TEX
         elif length == 3 and name == _IMG:  # src, alt
@@ -261,12 +351,17 @@ def read_attributes(
             hints |= _hints_of(data, start, end, hashes, bits)
             if end - start >= 6 and _is_of_manager(data, start, end):
                 hints |= LAYER_BIT
+            if _is_numbered_comment(data, start, end):
+                marks |= _POST
         elif length == 4 and letter == 114 and data[first + 1] | 32 == 111:  # role
             hints |= _hints_of(data, start, end, hashes, bits)
             if end - start >= 6 and _is_dialog(data, start, end):
                 hints |= _WINDOW_BITS
         elif length == 8 and letter == 105 and data[first + 4] | 32 == 112:  # itemprop
             hints |= _hints_of(data, start, end, hashes, bits)
+            marks |= _marks_of_property(data, start, end)
+        elif length == 8 and letter == 105 and data[first + 4] | 32 == 116:  # itemtype
+            marks |= _marks_of_item_type(data, start, end)
         elif length == 5 and letter == 115 and data[first + 1] | 32 == 116:  # style
             end = min(end, start + _MAX_STYLE)
             if _says(data, start, end, _DISPLAY, _NONE):
