@@ -10,6 +10,8 @@ import pytest
 from corpus_assets.cli.main import main
 from corpus_assets_tests.demo_build import VERSION, hashes
 from corpus_assets_tests.homes import copy_home
+from corpus_assets_tests.small_corpus import prose
+from corpus_assets_tests.tiny_corpus import make_tiny_corpus
 
 EVERYTHING = {
     "source_files", "documents", "eval_index", "classifiers", "perplexity_models", "score_ranks",
@@ -56,14 +58,24 @@ def test_a_changed_threshold_recomputes_no_text_signal_signature_or_tokenizer(
     assert "selection" not in cached
 
 
-def test_longer_samples_of_long_documents_tokenize_nothing_again(demo_home: Path) -> None:
+@pytest.mark.slow
+def test_longer_samples_of_long_documents_tokenize_nothing_again(tmp_path: Path) -> None:
     """A phase of long context is a second version of the same tokens."""
-    changes = ("shards.seq_len=4096", "mixture.only.tier=[high]")
-    assert _cached(demo_home, *changes) == EVERYTHING - {"shards", "lineage_keys"}
-    settings = [word for change in changes for word in ("--set", change)]
-    shards = json.loads(_corpus(demo_home, "plan", "--json", *settings))["shards"]
-    tokens = json.loads(_corpus(demo_home, "plan", "--json"))["documents"]
-    assert shards["cached"] >= tokens["cached"]  # the tokens of every part, and numbers of shards
+    others = {f"https://long.example/{i}": prose("long", i, sentences=200) for i in range(3)}
+    recipe = make_tiny_corpus(tmp_path, others=others, vocab_size=700)
+    shards = "shards: {seq_len: 64, group_by: {n_words: {long: 1000}}}"
+    recipe.write_text(recipe.read_text().replace("shards: {seq_len: 256}", shards))
+    where = [str(recipe), "--home", str(tmp_path / "home")]
+    assert main(["build", *where, "--version", "base"]) == 0
+    changes = ["--set", "shards.seq_len=512", "--set", "mixture.only.n_words=[long]"]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main(["plan", *where, "--json", *changes]) == 0
+    plan = json.loads(printed.getvalue())
+    assert {asset for asset, line in plan.items() if line["state"] != "cached"} == {
+        "shards", "lineage_keys",
+    }  # fmt: skip
+    assert (plan["shards"]["cached"], plan["shards"]["to_run"]) == (1, 2)  # tokens, and two shards
+    assert main(["build", *where, "--version", "long", *changes]) == 0
 
 
 def test_a_changed_contamination_threshold_scans_no_text(demo_home: Path) -> None:
