@@ -77,7 +77,7 @@ LABEL_BYTES = 20
 _HEAD = 2
 _SKETCH_WORDS = BINS // 8
 _BUFFERED = 1 << 21  # pairs of one kind that wait in memory: 32 MB
-_LEAST_BLOCK = 1 << 8
+_LEAST_BLOCK = 1 << 7
 
 Numbers = npt.NDArray[np.uint64]
 Pairs = npt.NDArray[np.uint64]  # [pairs, 2]
