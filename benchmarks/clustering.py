@@ -484,7 +484,7 @@ def connect_in(folder: Path, total: int, counts: list[int]) -> None:
         written.append(blocks.file_bytes)
         close(blocks)
 
-    exchange.PairBlocks.close = noted  # type: ignore[method-assign]
+    exchange.PairBlocks.close = noted
     found = set()
     for count in counts:
         seen, labelled = hashlib.sha256(), hashlib.sha256()

@@ -77,7 +77,7 @@ LABEL_BYTES = 20
 _HEAD = 2
 _SKETCH_WORDS = BINS // 8
 _BUFFERED = 1 << 21  # pairs of one kind that wait in memory: 32 MB
-_LEAST_BLOCK = 1 << 8
+_LEAST_BLOCK = 1 << 7
 
 Numbers = npt.NDArray[np.uint64]
 Pairs = npt.NDArray[np.uint64]  # [pairs, 2]
@@ -178,7 +178,8 @@ def label(
     asked: int,
 ) -> Iterator[tuple[int, Numbers, Labels, Labels]]:
     """Yield what `connect` does for pairs and links together, and the smallest number that links
-    alone connect each one to, itself where none does. Links are asked for twice."""
+    alone connect each one to, itself where none does. Links are asked for twice, and go through
+    temporary files twice."""
     together = connect(itertools.chain(links(), pairs), firsts, asked)
     alone = connect(links(), firsts)
     for (first, places, labels), (_, linked, lowest) in zip(together, alone, strict=True):
@@ -210,26 +211,7 @@ def connect(
             ordered = some.copy()
             in_order(ordered)
             waiting.add(ordered, by=1)
-        for place in reversed(range(starts.size)):
-            first, size = firsts[place], firsts[place + 1] - firsts[place]
-            root, is_seen = np.arange(size, dtype=np.uint32), np.zeros(size, np.bool_)
-            is_asked = np.zeros(size, np.bool_)
-            is_asked[max(0, asked - first) :] = True
-            for some in waiting.pieces(place):
-                join_inside(some, first, root, is_seen, is_asked)
-            settle_roots(root, is_asked)
-            if place:
-                lowest, last = np.full(size, NUMBER), np.full(size, NUMBER)
-                for some in waiting.pieces(place):
-                    lowest_outside(some, first, root, lowest)
-                for some in waiting.pieces(place):
-                    waiting.add(move_outside(some, first, root, is_asked, lowest, last), by=1)
-                out = np.flatnonzero(lowest != NUMBER)
-                asking.add(_pairs(lowest[out], out + first), by=0)
-            waiting.forget(place)
-            seen = np.flatnonzero(is_seen)
-            marks = np.where(is_asked[root[seen]], ASKED, np.uint64(0))
-            inside.add(_pairs(seen + first, root[seen] | marks), by=0)
+        _fold(waiting, inside, asking, firsts, asked)
         for place, first in enumerate(firsts[:-1]):
             labels = np.arange(first, firsts[place + 1], dtype=np.uint64)
             for some in answered.pieces(place):
@@ -249,6 +231,37 @@ def connect(
             yield first, seen[is_asked], found[is_asked] & NUMBER
     finally:
         blocks.close()
+
+
+def _fold(
+    waiting: "PairSpill",
+    inside: "PairSpill",
+    asking: "PairSpill",
+    firsts: Sequence[int],
+    asked: int,
+) -> None:
+    """From the last interval to the first, connect its numbers (`inside`: each with its root), move
+    the pairs that lead out of it, and note for which root the label of which number is asked."""
+    for place in reversed(range(len(firsts) - 1)):
+        first, size = firsts[place], firsts[place + 1] - firsts[place]
+        root, is_seen = np.arange(size, dtype=np.uint32), np.zeros(size, np.bool_)
+        is_asked = np.zeros(size, np.bool_)
+        is_asked[max(0, asked - first) :] = True
+        for some in waiting.pieces(place):
+            join_inside(some, first, root, is_seen, is_asked)
+        settle_roots(root, is_asked)
+        if place:
+            lowest, last = np.full(size, NUMBER), np.full(size, NUMBER)
+            for some in waiting.pieces(place):
+                lowest_outside(some, first, root, lowest)
+            for some in waiting.pieces(place):
+                waiting.add(move_outside(some, first, root, is_asked, lowest, last), by=1)
+            out = np.flatnonzero(lowest != NUMBER)
+            asking.add(_pairs(lowest[out], out + first), by=0)
+        waiting.forget(place)
+        seen = np.flatnonzero(is_seen)
+        marks = np.where(is_asked[root[seen]], ASKED, np.uint64(0))
+        inside.add(_pairs(seen + first, root[seen] | marks), by=0)
 
 
 def _pairs(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> Pairs:

@@ -43,7 +43,7 @@ BATCH_RECORDS = 1 << 20
 REACHED = 4
 """Records of a window that one of its last snapshot is connected to, at most, about: no others go
 to batches. Where it is more, batches are larger."""
-INTERVAL_RECORDS = 1 << 24
+INTERVAL_RECORDS = 1 << 23
 """Records of the window that are connected at a time: 23 bytes each, 55 where it has a label."""
 HELD_BYTES = 1 << 29
 """Of a batch; a larger one is read twice, and goes through temporary files."""
