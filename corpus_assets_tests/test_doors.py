@@ -32,6 +32,7 @@ PACKAGES = (
 # charts.
 LIBRARIES = ("corpus_assets.core", "corpus_assets.text", "catalog.formats", "catalog.pages")
 MOST_EXPORTS = 58
+MOST_FUNCTIONS = 32
 
 
 @functools.cache
@@ -171,6 +172,17 @@ def test_a_room_exports_what_its_door_can_open_and_not_too_much(room: str) -> No
     assert [name for name in names if not hasattr(package, name)] == []
     assert set(exported(modules()[f"{room}.__init__"])) <= set(names)
     assert len(names) <= MOST_EXPORTS
+    assert len(functions(room)) <= MOST_FUNCTIONS
+
+
+def functions(room: str) -> list[str]:
+    """The functions among a room's exports; the others are stages, settings and answers."""
+    return [
+        name
+        for name, module in exported(modules()[f"{room}.__init__"]).items()
+        for node in modules().get(module, ast.Module([], [])).body
+        if isinstance(node, ast.FunctionDef) and node.name == name
+    ]
 
 
 def test_a_name_that_a_room_does_not_export_is_no_attribute() -> None:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     )
     from catalog.ask.exposure import Exposure, training_exposure
     from catalog.ask.home import Status, home_status
-    from catalog.ask.judgements import Judgements, list_judgements, summarise_judgements
-    from catalog.ask.proposals import ABOVE, signal_value, threshold_name
     from catalog.ask.raw import (
         FetchedRecord,
         fetch_original,
@@ -30,16 +28,7 @@ if TYPE_CHECKING:
         takedowns_covering,
         withheld,
     )
-    from catalog.ask.review import (
-        Place,
-        is_good,
-        new_judgement,
-        parse_place,
-        place_of,
-        shown_record,
-    )
     from catalog.ask.sql import QueryAnswer, check_query, run_query
-    from catalog.ask.strata import DRAWN, MOST_DRAWN, Asked, Drawn, Sizes, draw, stratum_sizes
     from catalog.ask.tokens import Padding, Traced, sample_tokens, trace_token
     from catalog.ask.versions import (
         Moved,
@@ -55,26 +44,18 @@ else:
     __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
-    "ABOVE",
     "BY_BENCHMARK",
     "BY_ITEM",
-    "DRAWN",
-    "MOST_DRAWN",
-    "Asked",
     "BenchmarkFound",
     "ClusterStory",
-    "Drawn",
     "Exposure",
     "FetchedRecord",
     "FoundRecords",
     "History",
-    "Judgements",
     "Moved",
     "Padding",
-    "Place",
     "QueryAnswer",
     "Resolved",
-    "Sizes",
     "Status",
     "Traced",
     "VersionDifference",
@@ -85,30 +66,19 @@ __all__ = [
     "diff_settings",
     "diff_versions",
     "document_history",
-    "draw",
     "fetch_original",
     "find_host",
     "find_ids",
     "find_text",
     "find_url",
     "home_status",
-    "is_good",
-    "list_judgements",
-    "new_judgement",
     "outcome_of",
-    "parse_place",
-    "place_of",
     "refuse_suppressed",
     "resolve_doc_id",
     "resolve_version",
     "run_query",
     "sample_tokens",
-    "shown_record",
-    "signal_value",
-    "stratum_sizes",
-    "summarise_judgements",
     "takedowns_covering",
-    "threshold_name",
     "trace_token",
     "training_exposure",
     "version_funnel",

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         FetchedRecord,
         FoundRecords,
         History,
-        Judgements,
         Padding,
         QueryAnswer,
         Resolved,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
         VersionDifference,
     )
     from catalog.copies import CopyState
+    from catalog.review import Judgements
     from catalog.verify import Verified
 
 
@@ -163,7 +163,7 @@ def judgements(place: Place, version: str | None, listed: bool) -> "Judgements":
 
     Groups them by reason, with 95% intervals. Reviewers record them in `catalog serve --review`.
     """
-    from catalog.ask import list_judgements as all_judgements
+    from catalog.review import list_judgements as all_judgements
 
     with place.lineage(version) as tables:
         return all_judgements(tables, listed)

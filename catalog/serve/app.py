@@ -28,11 +28,8 @@ from catalog.answers import values_of
 from catalog.ask import (
     diff_settings,
     document_history,
-    new_judgement,
-    parse_place,
     resolve_doc_id,
     resolve_version,
-    summarise_judgements,
     training_exposure,
     version_funnel,
 )
@@ -43,6 +40,7 @@ from catalog.formats.urls import address_of
 from catalog.lineage import Lineage, QueryLimits, require_present
 from catalog.pages import environment, put_header, stylesheet
 from catalog.plugins import installed, load
+from catalog.review import new_judgement, parse_place, summarise_judgements
 from catalog.serve import review, story
 from catalog.serve.differences import Differences
 from catalog.serve.guard import STYLESHEET, Form, Guard, is_foreign

@@ -10,7 +10,10 @@ from typing import Any, TypeVar
 
 from markupsafe import Markup
 
-from catalog.ask import (
+from catalog.db import JudgementRow, VersionRow
+from catalog.errors import CatalogError
+from catalog.lineage import Lineage
+from catalog.review import (
     DRAWN,
     MOST_DRAWN,
     Asked,
@@ -23,9 +26,6 @@ from catalog.ask import (
     shown_record,
     stratum_sizes,
 )
-from catalog.db import JudgementRow, VersionRow
-from catalog.errors import CatalogError
-from catalog.lineage import Lineage
 from catalog.serve import story
 from catalog.serve.guard import HEADERS, Form
 

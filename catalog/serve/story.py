@@ -24,7 +24,6 @@ from catalog.ask import (
     find_url,
     refuse_suppressed,
     sample_tokens,
-    signal_value,
     takedowns_covering,
     trace_token,
     withheld,
@@ -33,6 +32,7 @@ from catalog.errors import CatalogError, TakedownRefused
 from catalog.figures import written
 from catalog.formats.line_kinds import LINE_KINDS
 from catalog.lineage import Lineage, Row, records_of
+from catalog.review import signal_value
 from catalog.serve.benchmark_items import item_texts
 
 MAX_CHARS = 200_000  # of a text on a page

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from catalog.ask import ABOVE, threshold_name
 from catalog.db import THRESHOLDS, VersionRow, load_counts
 from catalog.errors import CatalogError
 from catalog.formats.store import FileStore
+from catalog.review import ABOVE, threshold_name
 
 
 def what_if(store: FileStore, version: VersionRow, asked: Mapping[str, str]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from corpus_assets.clean.losses import (
         SHOWN,
         count_cut_lines,
-        cut_lines_message,
         losses_message,
         snapshot_losses,
     )
@@ -40,7 +39,6 @@ __all__ = [
     "CleanTextSettings",
     "YieldLoss",
     "count_cut_lines",
-    "cut_lines_message",
     "losses_message",
     "snapshot_losses",
     "snapshot_yields",

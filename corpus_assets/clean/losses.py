@@ -100,6 +100,21 @@ class CutLines(NamedTuple):
     dropped: int  # those whose keeper cleaning itself dropped, for what it holds
     removed: int  # those whose keeper is not in the snapshot any more
 
+    def message(self) -> str:
+        """A sentence about what was cut, and what is wrong with it."""
+        shown = ", ".join(f"{n:,} {kind.replace('_', ' ')}" for kind, n in self.lines.items() if n)
+        message = f"cut lines by kind: {shown or 'none'}"
+        if self.lost:
+            message += (
+                f"; distinct lines that no document keeps: {self.lost:,}: do not publish "
+                "this, build with `clean_text.boilerplate: {domains: []}` and report it"
+            )
+        if self.dropped:
+            message += f"; lines whose keeper was dropped for its content: {self.dropped:,}"
+        if self.removed:
+            message += f"; lines whose keeper was taken down: {self.removed:,}"
+        return message
+
 
 def count_cut_lines(pipeline: CleanPlanner, snapshot: str) -> CutLines:
     """Sum what became of the repeated lines of a snapshot."""
@@ -138,22 +153,6 @@ def _where_keepers_are(
     lost = sum(not ids or any(is_kept.get(one, False) for one in ids) for ids in of_line)
     removed = sum(bool(ids) and not any(one in is_kept for one in ids) for ids in of_line)
     return lost, len(gone) - lost - removed, removed
-
-
-def cut_lines_message(found: CutLines) -> str:
-    """Return a sentence about what was cut, and what is wrong with it."""
-    shown = ", ".join(f"{n:,} {kind.replace('_', ' ')}" for kind, n in found.lines.items() if n)
-    message = f"cut lines by kind: {shown or 'none'}"
-    if found.lost:
-        message += (
-            f"; distinct lines that no document keeps: {found.lost:,}: do not publish "
-            "this, build with `clean_text.boilerplate: {domains: []}` and report it"
-        )
-    if found.dropped:
-        message += f"; lines whose keeper was dropped for its content: {found.dropped:,}"
-    if found.removed:
-        message += f"; lines whose keeper was taken down: {found.removed:,}"
-    return message
 
 
 def _items(lists: pa.ChunkedArray) -> "np.ndarray":  # type: ignore[type-arg]

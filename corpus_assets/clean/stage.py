@@ -56,8 +56,7 @@ from corpus_assets.scrub import (
     hash_list_inputs,
     hash_list_pins,
     hash_lists,
-    phone_settings,
-    recognizer_settings,
+    scrub_releases,
     task_recognizers,
 )
 from corpus_assets.shards import group_names
@@ -102,11 +101,9 @@ def plan_clean_text(pipeline: CleanPlanner, snapshot: str) -> Sequence[Task]:
     domain = pipeline.recipe.source_of(snapshot).domain
     settings = {"clean_text": pipeline.recipe.clean_text.identity(), "domain": domain}
     settings |= {LABELS.name: True} if pipeline.recipe.has_labels else {}
-    settings |= (
-        step_settings(pipeline) | verdict_settings(pipeline) | phone_settings(pipeline, domain)
-    )
+    settings |= step_settings(pipeline) | verdict_settings(pipeline)
+    settings |= scrub_releases(pipeline, domain)
     lists, paths = hash_list_inputs(pipeline)
-    settings |= recognizer_settings(pipeline)
     if pipeline.recipe.clean_text.repair_encoding:
         settings |= {"ftfy": ftfy_release()}
     return LazySequence(

@@ -11,7 +11,6 @@ from catalog.figures import counted
 from corpus_assets.clean import (
     SHOWN,
     count_cut_lines,
-    cut_lines_message,
     losses_message,
     snapshot_losses,
     snapshot_yields,
@@ -149,8 +148,7 @@ def _last_copies(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:
     numbers = {f"cut_{kind}": count for kind, count in found.lines.items()}
     numbers["lost_lines"] = found.lost
     passed = not (found.lost or found.dropped)
-    message = cut_lines_message(found)
-    return CheckOutcome("last_copies", passed, message, not found.lost, numbers)
+    return CheckOutcome("last_copies", passed, found.message(), not found.lost, numbers)
 
 
 def _yield_losses(pipeline: Pipeline, report: AssetReport) -> CheckOutcome:

@@ -32,24 +32,22 @@ def sample_settings(pipeline: ScrubPlanner, snapshot: str) -> dict[str, Any]:
         "domain": domain,
         "clean_text": {"scrub": pipeline.recipe.clean_text.scrub.identity()},
         "scrub_version": VERSION,
-        **phone_settings(pipeline, domain),
-        **recognizer_settings(pipeline),
+        **scrub_releases(pipeline, domain),
     }
 
 
-def phone_settings(pipeline: ScrubPlanner, domain: str) -> dict[str, Any]:
-    """Return the release of the library that knows telephone numbers, where they are looked for."""
-    wanted = "phone" in pipeline.recipe.clean_text.scrub.actions(domain)
-    return {"phonenumbers": version("phonenumbers")} if wanted else {}
-
-
-def recognizer_settings(pipeline: ScrubPlanner) -> dict[str, Any]:
-    """Identities of the recognizers of the recipe; loads them, so that a missing one is an error
-    before anything is computed."""
-    entries = pipeline.recipe.clean_text.scrub.recognizers
-    if not entries:
-        return {}
-    return {"recognizers": [_loaded(entry.model_dump_json())[1] for entry in entries]}
+def scrub_releases(pipeline: ScrubPlanner, domain: str) -> dict[str, Any]:
+    """The release of the library that knows telephone numbers, where they are looked for, and the
+    identities of the recipe's recognizers. Loads these, so that a missing one is an error before
+    anything is computed."""
+    scrub = pipeline.recipe.clean_text.scrub
+    found: dict[str, Any] = {}
+    if "phone" in scrub.actions(domain):
+        found["phonenumbers"] = version("phonenumbers")
+    if scrub.recognizers:
+        entries = (entry.model_dump_json() for entry in scrub.recognizers)
+        found["recognizers"] = [_loaded(entry)[1] for entry in entries]
+    return found
 
 
 @lru_cache(maxsize=8)

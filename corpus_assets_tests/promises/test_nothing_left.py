@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from catalog.ask.review import new_judgement
 from catalog.cli.takedown_views import show_verified
 from catalog.db.registry import Registry
 from catalog.formats.store import FileStore as CatalogStore
 from catalog.lineage.tables import Lineage
+from catalog.review.records import new_judgement
 from catalog.takedown import requests as takedown
 from catalog.takedown.certificates import verify_takedown
 from catalog.takedown.target import domain_target

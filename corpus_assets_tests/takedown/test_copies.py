@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from catalog.ask.review import new_judgement
 from catalog.cli.commands import main as catalog_main
 from catalog.copies import writing
 from catalog.db.registry import Registry
@@ -19,6 +18,7 @@ from catalog.db.rows import CopyRow
 from catalog.errors import VersionRevoked
 from catalog.formats.store import FileStore as CatalogStore
 from catalog.lineage.tables import Lineage
+from catalog.review.records import new_judgement
 from catalog.takedown.certificates import verify_takedown
 from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import catalog.serve
-from catalog.ask.review import is_good
 from catalog.db.registry import Registry
 from catalog.db.rows import GateRow
 from catalog.formats.store import FileStore
+from catalog.review.records import is_good
 from catalog.serve.app import LOOPBACK, make_app
 from catalog.takedown.requests import request_takedown
 from catalog.takedown.target import url_target

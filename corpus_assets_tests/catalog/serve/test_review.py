@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from catalog.ask.review import new_judgement, place_of
-from catalog.ask.strata import Asked, draw, stratum_sizes
 from catalog.cli.commands import main
 from catalog.db.registry import Registry
 from catalog.db.rows import GateRow, SuppressionRow
 from catalog.errors import CatalogError
 from catalog.formats.store import FileStore
 from catalog.lineage.tables import Lineage
+from catalog.review.records import new_judgement, place_of
+from catalog.review.strata import Asked, draw, stratum_sizes
 from catalog.serve.app import LOOPBACK, make_app
 from corpus_assets.core.home import Home
 from corpus_assets_tests.catalog.serve.browser import TOKEN, Answer, Browser, served

@@ -25,10 +25,10 @@ from typing import Annotated, Any, ClassVar
 import yaml
 
 from catalog.answers import Shown
-from catalog.ask.review import Place
 from catalog.db import THRESHOLDS, load_counts
 from catalog.figures import written
 from catalog.lineage import Lineage, Row
+from catalog.review.records import Place
 
 ERROR_RATE = 0.05
 ABOVE = {("min", False): "at least", ("min", True): "more than",

@@ -8,7 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.ask.strata import (
+from catalog.db.registry import Registry
+from catalog.db.rows import SuppressionRow
+from catalog.formats.store import FileStore
+from catalog.lineage.tables import Lineage
+from catalog.review.strata import (
     BEFORE_TEXT,
     Asked,
     Stratum,
@@ -17,10 +21,6 @@ from catalog.ask.strata import (
     strata_of,
     stratum_sizes,
 )
-from catalog.db.registry import Registry
-from catalog.db.rows import SuppressionRow
-from catalog.formats.store import FileStore
-from catalog.lineage.tables import Lineage
 from corpus_assets.core.home import Home
 from corpus_assets_tests.conftest import VERSION, Place
 from corpus_assets_tests.registry_states import add_orders

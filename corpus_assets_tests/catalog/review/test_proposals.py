@@ -6,7 +6,7 @@ from itertools import pairwise, permutations
 import pytest
 from scipy.stats import mannwhitneyu
 
-from catalog.ask.proposals import (
+from catalog.review.proposals import (
     BEST,
     NOT_APART,
     NOT_ENOUGH,

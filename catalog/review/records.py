@@ -6,11 +6,11 @@ good: it belongs in the corpus.
 
 from collections.abc import Mapping
 
-from catalog.ask.raw import refuse_suppressed
-from catalog.ask.strata import DECISION, KEPT
+from catalog.ask import refuse_suppressed
 from catalog.db import JudgementRow
 from catalog.errors import CatalogError, TakedownRefused, UnknownName
 from catalog.lineage import Lineage, Row, cluster_rows
+from catalog.review.strata import DECISION, KEPT
 
 MAX_CHARS = 20_000  # of a text on a page
 CLUSTERS = "clusters"  # the stage that drops copies

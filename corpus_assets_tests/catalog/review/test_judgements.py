@@ -7,16 +7,6 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from catalog.ask.judgements import (
-    Judged,
-    ShareGood,
-    judged_records,
-    list_judgements,
-    share_good,
-    summarise_judgements,
-)
-from catalog.ask.review import is_good, new_judgement, place_of
-from catalog.ask.strata import Asked, Stratum, draw, stratum_sizes
 from catalog.cli.commands import main
 from catalog.db.registry import Registry
 from catalog.db.rows import JudgementRow
@@ -24,6 +14,16 @@ from catalog.figures import wilson
 from catalog.formats.store import FileStore
 from catalog.lineage import Row
 from catalog.lineage.tables import Lineage
+from catalog.review.judgements import (
+    Judged,
+    ShareGood,
+    judged_records,
+    list_judgements,
+    share_good,
+    summarise_judgements,
+)
+from catalog.review.records import is_good, new_judgement, place_of
+from catalog.review.strata import Asked, Stratum, draw, stratum_sizes
 from corpus_assets.core.home import Home
 from corpus_assets_tests.conftest import VERSION, Place
 

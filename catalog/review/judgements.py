@@ -14,12 +14,19 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from catalog.answers import Shown, in_json
-from catalog.ask.proposals import JudgedSignal, Proposal, propose
-from catalog.ask.review import Place, is_good, may_be_shown, place_of
-from catalog.ask.strata import BEFORE_TEXT, Sizes, Stratum, records_each, strata_of, stratum_sizes
 from catalog.db import JudgementRow
 from catalog.figures import wilson, written
 from catalog.lineage import Lineage, Row
+from catalog.review.proposals import JudgedSignal, Proposal, propose
+from catalog.review.records import Place, is_good, may_be_shown, place_of
+from catalog.review.strata import (
+    BEFORE_TEXT,
+    Sizes,
+    Stratum,
+    records_each,
+    strata_of,
+    stratum_sizes,
+)
 
 ALL = "all"
 WIDEST = 0.5

@@ -16,7 +16,7 @@ from itertools import islice, repeat
 from math import inf, sqrt
 from typing import NamedTuple
 
-from catalog.ask.raw import withheld
+from catalog.ask import withheld
 from catalog.db import LineageRow
 from catalog.formats.lineage_tables import DROPPING_STAGES
 from catalog.lineage import Lineage, Row
