@@ -134,9 +134,6 @@ def _pinned(
     own, _ = store_heldout(store, registry, folder / asked.heldout)
     names = dict.fromkeys((asked.baseline, *asked.arms))
     arms = {name: _arm_ref(store, registry.version(name)) for name in names}
-    whole = names if asked.proxy.protocol == "unique" else (asked.baseline,)
-    for name in whole:  # the others of a pool have what their part of it left
-        _refuse_small(name, arms[name], asked)
     body = asked.model_dump(exclude={"arms", "heldout"}) | {
         "format": FORMAT,
         "arms": {name: arm.identity() for name, arm in arms.items()},
@@ -145,6 +142,9 @@ def _pinned(
         "code": code_digest(),
     }
     plan = parse_plan(body, name)
+    for arm in plan.arms:
+        if arm == plan.baseline or plan.proxy.protocol != "pool":  # which has what its part left
+            _refuse_small(plan, arm)
     store.write(f"{PLANS}/{plan.digest()}.json", plan.dump())
     return plan
 
@@ -183,19 +183,20 @@ def read_arms(
 ) -> dict[str, dict[int, Arm]]:
     """Return what each arm of a plan trains on by seed, read from its version's shards.
 
-    `unique`: the documents from the seed's place on that have `unique_tokens`. `pool`: of the
+    `unique`: the documents from the seed's place on that have `unique_tokens`. `anneal`: the baseline
+    so, the others as many as they need for their part of a run. `pool`: of the
     baseline so, of the others those that the same part of the pool left; they repeat as they must.
     Where the plan does not say how large a version is, all seeds have the documents of the first.
     """
     proxy = plan.proxy
-    samples = proxy.unique_tokens // proxy.sequence
     reach: dict[int, int] = {}
     found: dict[str, dict[int, Arm]] = {}
     for name in sorted(plan.arms, key=lambda one: (one != plan.baseline, one)):
         manifest = _manifest(store, registry, plan, name)
         loader = Loader(manifest, store.local, global_batch=1)
-        is_whole = proxy.protocol == "unique" or name == plan.baseline
-        wanted = proxy.unique_tokens if is_whole else None
+        is_whole = proxy.protocol != "pool" or name == plan.baseline
+        samples = plan.samples_of(name)
+        wanted = samples * proxy.sequence if is_whole else None
         is_drawn = plan.arms[name].tokens is not None
         starts = {seed: start_of(seed, plan.seeds) if is_drawn else 0 for seed in plan.seeds}
         documents = version_documents(
@@ -243,9 +244,9 @@ def import_runs(home: Home, store: Store, registry: Registry, folder: Path) -> I
     runs = [run for run in read_runs(folder / RUNS) if run.plan == plan.digest()]
     count = len(pack.heldout())
     for run in runs:
-        if run.table().num_rows != count:
+        if run.choices().num_rows != count:
             raise EvidenceError(
-                f"{run.name} has {counted(run.table().num_rows, 'document')}, the held-out set has {count}; "
+                f"{run.name} has {counted(run.choices().num_rows, 'document')}, the held-out set has {count}; "
                 "run the pack again"
             )
     _refuse_revoked(registry, plan, {run.arm for run in runs})
@@ -340,15 +341,17 @@ def _arm_ref(store: Store, row: VersionRow) -> ArmRef:
     return ArmRef(version=row.name, manifest=row.manifest_sha256, tokens=tokens or None)
 
 
-def _refuse_small(name: str, arm: ArmRef, asked: Runs) -> None:
+def _refuse_small(plan: Plan, arm: str) -> None:
     """Refuse a version of which all seeds would have nearly the same documents."""
-    unique, tokens = asked.proxy.unique_tokens, arm.tokens or 0
+    unique = plan.samples_of(arm) * plan.proxy.sequence
+    tokens = plan.arms[arm].tokens or 0
     if unique > MOST_SHARE * tokens:
+        part = plan.proxy.unique_tokens / unique
+        most, ideally = int(MOST_SHARE * tokens * part), int(tokens // len(plan.seeds) * part)
         raise EvidenceError(
-            f"version {name} has {tokens:,} tokens, and every seed would train on {unique:,} of "
+            f"version {arm} has {tokens:,} tokens, and every seed would train on {unique:,} of "
             "them: how much depends on which documents were drawn could not be seen; plan at most "
-            f"{int(MOST_SHARE * tokens):,} unique tokens, ideally {tokens // len(asked.seeds):,}, so "
-            "that seeds have no document in common"
+            f"{most:,} unique tokens, ideally {ideally:,}, so that seeds have no document in common"
         )
 
 
