@@ -57,7 +57,7 @@ class ComparisonRule(Settings):
     )
     unless: dict[str, Share] = Field(default={}, description="other margins by domain")
     min_signal: float = Field(
-        default=2.0,
+        default=20.0,
         ge=0,
         description="least gain of a domain between the baseline's smallest and full budget, in "
         "standard deviations between seeds; domains with less are left out (needs `budgets`)",
