@@ -26,7 +26,7 @@ import itertools
 import json
 import random
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -285,7 +285,10 @@ def passages(shared: Path) -> dict[str, str]:
 
 
 def held_out(
-    held: list[tuple[str, dict[str, str]]], options: argparse.Namespace, used: list[str]
+    held: list[tuple[str, dict[str, str]]],
+    options: argparse.Namespace,
+    used: list[str],
+    gold: Sequence[str] = GOLD,
 ) -> pa.Table:
     """The held-out set without what stands in the pool."""
     rows: dict[str, list[dict[str, str]]] = {}
@@ -293,7 +296,7 @@ def held_out(
     def add(name: str, domain: str, host: str, text: str, context: str = "", own: str = "") -> None:
         rows.setdefault(domain, []).append(
             {"id": name, "domain": domain, "host": host, "url": "", "licence": own,
-             "context": context, "text": text}
+             "context": context, "text": text, "item": ""}
         )  # fmt: skip
 
     foreign_rows = [("german", row) for row in records(options.texts / "docs.jsonl")
@@ -307,7 +310,7 @@ def held_out(
             add(f"{name}#{number}", domain, host, piece)
     for text, name in passages(options.shared).items():
         add(name, "encyclopedia", name, text)
-    for domain in GOLD:
+    for domain in gold:
         for row in records(options.shared / "evals" / f"{domain}.jsonl.gz"):
             question = row["text"].partition("\n")[0]
             add(row["id"], domain, row["id"], " " + row["answer"], context=question)
@@ -454,7 +457,7 @@ def main() -> None:
     pack.add_argument("--sequence", type=int, default=1024)
     pack.add_argument("--batch", type=int, default=2**14)
     pack.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4])
-    pack.add_argument("--rates", type=float, nargs="+", default=[1e-3, 2e-3])
+    pack.add_argument("--rates", type=float, nargs="+", default=[1e-3, 5e-4])
     pack.add_argument("--budgets", type=int, nargs="*", default=[], help="parts of all tokens")
     pack.add_argument("--documents", type=int, default=300, help="held-out, of a domain")
     pack.add_argument("--kinds", nargs="*", default=list(KINDS), choices=KINDS)

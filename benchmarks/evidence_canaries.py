@@ -120,7 +120,7 @@ def make_pack(options: argparse.Namespace) -> None:
     half = WORDS // 2
     heldout = make_heldout(
         {"id": f"{copies}/{number:02}", "domain": f"{DOMAIN}{copies:02}", "host": str(number),
-         "url": "", "licence": "", "context": " ".join(text[:half]),
+         "url": "", "licence": "", "item": "", "context": " ".join(text[:half]),
          "text": " " + " ".join(text[half:])}
         for copies, number, text in canaries(words)
     )  # fmt: skip

@@ -229,6 +229,20 @@ def show_compared(answer: "Compared") -> None:
     (found,) = answer.comparisons
     show_table(found.main, ("domain", "baseline_bpb", "bpb", "percent", "interval"))
     print_line()
+    if found.accuracy:
+        columns = ("task", "baseline", "arm", "points", "interval")
+        rows = [
+            (
+                one.domain,
+                f"{one.baseline_bpb:.1%}",
+                f"{one.bpb:.1%}",
+                f"{one.percent:+.1f}",
+                one.interval,
+            )
+            for one in found.accuracy
+        ]
+        print_table(columns, rows)
+        print_line()
     factor = found.compute_factor
     worth = "" if factor is None else f"; worth {factor.factor:.2f} times the compute"
     print_line(f"{found.arm} against {found.baseline}: {found.words}{worth}")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from catalog.doors import lazy_exports
 
 if TYPE_CHECKING:
+    from corpus_assets.decontam.code_index import code_shapes
     from corpus_assets.decontam.contamination import scan_contamination
     from corpus_assets.decontam.eval_index import (
         EvalItem,
@@ -71,6 +72,7 @@ __all__ = [
     "ScanSettings",
     "SuiteFields",
     "build_eval_index",
+    "code_shapes",
     "eval_records",
     "find_questions",
     "items_by_benchmark",

@@ -23,6 +23,20 @@ from corpus_assets.decontam.kernels.code_tokens import KEPT, NAME, name_table
 from corpus_assets.text.codepoints import text_buffers
 
 
+def code_shapes(
+    texts: pa.Array, language: str, length: int
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return hashes of all n-grams of `length` tokens of code, which renaming leaves as they are, each
+    text's first, and the share of names among a text's tokens: in prose most are."""
+    data, offsets = text_buffers(texts.cast(pa.large_string()))
+    style = comment_style(language)
+    hashes, firsts = code_hashes(data, offsets, style, control_words(), length)
+    _, _, kinds, edges = split_tokens(data, offsets, style, control_words())
+    names = np.add.reduceat(np.append(kinds == NAME, 0).astype(np.int64), edges[:-1])
+    sizes = np.diff(edges)
+    return hashes, firsts, np.where(sizes > 0, names / np.maximum(sizes, 1), 0.0)
+
+
 @lru_cache(maxsize=1)
 def control_words() -> npt.NDArray[np.uint64]:
     return name_table(CONTROL)

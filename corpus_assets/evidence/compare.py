@@ -79,6 +79,7 @@ class DecisionRule:
     confidence: float = 0.95
     must_not_regress: tuple[str, ...] = (ALL_DOMAINS,)
     unless: Mapping[str, float] = field(default_factory=dict)
+    min_signal: float = 0.0
 
     def margins(self, domains: Sequence[str]) -> dict[str, float]:
         """Return by how many percent each guarded domain may get worse."""
@@ -177,6 +178,9 @@ class Comparison:
     confidence: Annotated[float, Shown(key="macro_confidence")]  # of the interval, after Holm
     unsafe: tuple[str, ...] = ()  # guarded domains that may be, for all that is known
     compute_factor: "ComputeFactor | None" = None  # None where too few budgets were run
+    accuracy: tuple[Difference, ...] = ()
+    """By task: points of the questions whose right answer is the likeliest; above 0 is better. No
+    verdict reads them."""
 
     @property
     def macro(self) -> Difference:
@@ -292,11 +296,17 @@ class Hosts:
 
 
 def differences(
-    hosts: Hosts, baseline: Scores, arm: Scores, confidence: float = 0.95
+    hosts: Hosts,
+    baseline: Scores,
+    arm: Scores,
+    confidence: float = 0.95,
+    are_shares: bool = False,
 ) -> tuple[Difference, ...]:
     """Return the difference of every domain and of the macro average, with its interval.
 
     Seeds that both have are pairs; with fewer than two of those, all of either are taken, unpaired.
+    Scores may be shares (of questions that were answered) in place of nats: their difference is in
+    points, not in percent of the baseline's.
     """
     shared = [seed for seed in baseline.seeds if seed in arm.seeds]
     is_paired = len(shared) >= 2
@@ -304,13 +314,18 @@ def differences(
         baseline, arm = baseline.of(shared), arm.of(shared)
     if min(len(baseline.seeds), len(arm.seeds)) < 2:
         raise ValueError("an interval needs at least two seeds per arm")
-    scale = math.log(2) * hosts.held_out.bytes
+    scale = np.ones(1) if are_shares else math.log(2) * hosts.held_out.bytes
     old, new = baseline.nats / scale, arm.nats / scale  # bits per byte of [seed, document]
     old_means, new_means = hosts.means(old), hosts.means(new)
     old_bpb, new_bpb = old_means.mean(axis=0), new_means.mean(axis=0)
-    ratio = new_bpb / old_bpb
     # To first order, percent - E[percent] is the mean over seeds of new_effects - old_effects.
-    old_scale, new_scale = 100 * ratio / old_bpb, 100 / old_bpb
+    if are_shares:
+        percents = 100 * (new_bpb - old_bpb)
+        old_scale = new_scale = np.full(len(percents), 100.0)
+    else:
+        ratio = new_bpb / old_bpb
+        percents = 100 * (ratio - 1)
+        old_scale, new_scale = 100 * ratio / old_bpb, 100 / old_bpb
     sides = [new_means * new_scale, old_means * old_scale]  # [seed, target]
     common = [overlap(scores.places, scores.share) for scores in (arm, baseline)]
     if is_paired:
@@ -324,7 +339,7 @@ def differences(
         training, training_degrees = _training(sides, target, common)
         evaluation, evaluation_degrees = _evaluation(hosts, effects, strata)
         variances, degrees = (training, evaluation), (training_degrees, evaluation_degrees)
-        percent = 100 * (ratio[target] - 1)
+        percent = percents[target]
         total = _together(variances, degrees)
         error = math.sqrt(training + evaluation)
         found.append(

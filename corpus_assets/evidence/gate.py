@@ -6,13 +6,15 @@ was imported into a store. The rule is the plan's: it was hashed before the firs
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import pyarrow as pa
 
 from catalog.answers import Shown
 from catalog.db import GateRow, MetricRow, Registry
@@ -23,16 +25,20 @@ from corpus_assets.evidence.compare import (
     WORSE,
     Comparison,
     DecisionRule,
+    Difference,
+    Floats,
     HeldOut,
     Hosts,
     Scores,
     compare_arms,
     compute_factor,
+    differences,
     even_overlap,
     even_places,
     fit_curve,
 )
 from corpus_assets.evidence.results import Run, parse_run, read_runs
+from corpus_assets.evidence.schedule import annealed_share
 from corpus_assets.recipe import Recipe
 from corpus_assets.versions import (
     MODELS_GATE,
@@ -76,12 +82,79 @@ class Results:
                     f"{run.name} was scored on other documents than {self.runs[0].name}: runs of "
                     "two held-out sets cannot be compared"
                 )
+        kept = first.filter(pa.array(self._is_kept))
         return HeldOut(
-            first["bytes"].to_numpy(), first["domain"].to_pylist(), first["host"].to_pylist()
+            kept["bytes"].to_numpy(), kept["domain"].to_pylist(), kept["host"].to_pylist()
         )
 
-    def scores(self, arm: str, learning_rate: float, tokens: int) -> Scores | None:
-        """Return what the models of an arm lost, by seed; None with fewer than two seeds."""
+    @cached_property
+    def tasks(self) -> HeldOut | None:
+        """The questions whose wrong choices were scored too; None where there is none."""
+        rows = self.runs[0].choices()
+        items, first = np.unique(rows["item"].to_numpy(), return_counts=True)
+        asked = rows.take(items[first > 1])
+        domains = asked["domain"].to_pylist()
+        if not domains:
+            return None
+        return HeldOut(asked["bytes"].to_numpy(), domains, asked["host"].to_pylist())
+
+    @cached_property
+    def signals(self) -> dict[str, float]:
+        """By domain, how much the baseline gains between its smallest and its full budget, in standard
+        deviations between seeds of the full one; empty where it did not run at two budgets."""
+        plan, tokens = self.plan, self.plan["proxy"]["tokens"]
+        smallest = min(plan.get("budgets", ()), default=tokens)
+        arm, rate = plan["baseline"], plan["learning_rates"][0]
+        domain = np.array(self.runs[0].table()["domain"].to_pylist())
+        means = {
+            budget: [
+                run.bits()
+                for run in self.runs
+                if (run.arm, run.learning_rate, run.tokens) == (arm, rate, budget)
+            ]
+            for budget in (smallest, tokens)
+        }
+        if smallest >= tokens or min(map(len, means.values())) < 2:
+            return {}
+        found = {}
+        for name in np.unique(domain).tolist():
+            early, late = (
+                np.array([bits[domain == name].mean() for bits in own]) for own in means.values()
+            )
+            gain, spread = float(early.mean() - late.mean()), float(late.std(ddof=1))
+            found[name] = gain / spread if spread else math.copysign(math.inf, gain)
+        return found
+
+    @cached_property
+    def left_out(self) -> dict[str, float]:
+        """The domains that the rule leaves out, and their signal; those that it guards by name stay."""
+        rule = self.rule
+        return {
+            domain: signal
+            for domain, signal in self.signals.items()
+            if signal < rule.min_signal and domain not in rule.must_not_regress
+        }
+
+    @cached_property
+    def _is_kept(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        domains = self.runs[0].table()["domain"].to_pylist()
+        return np.array([name not in self.left_out for name in domains])
+
+    def nats(self, run: Run) -> Floats:
+        """Return what a run lost on each document of `held_out`."""
+        found: Floats = run.table()["nats"].to_numpy()[self._is_kept]
+        return found
+
+    def scores(
+        self,
+        arm: str,
+        learning_rate: float,
+        tokens: int,
+        of: Callable[[Run], Floats] | None = None,
+    ) -> Scores | None:
+        """Return what the models of an arm lost, or another score `of` a run, by seed; None with
+        fewer than two seeds."""
+        of = of or self.nats
         found = sorted(
             (run.seed, run)
             for run in self.runs
@@ -89,7 +162,7 @@ class Results:
         )
         if len(found) < 2:
             return None
-        nats = np.stack([run.table()["nats"].to_numpy() for _, run in found])
+        nats = np.stack([of(run) for _, run in found])
         seeds, planned = tuple(seed for seed, _ in found), list(self.plan["seeds"])
         share = self.share_of(arm)
         if share is None or not set(seeds) <= set(planned):
@@ -103,7 +176,11 @@ class Results:
         proxy, arms = self.plan["proxy"], self.plan["arms"]
         of = arm if proxy.get("protocol") != "pool" else self.plan["baseline"]
         tokens = arms[of].get("tokens")
-        return proxy["unique_tokens"] / tokens if tokens else None
+        unique = proxy["unique_tokens"]
+        if proxy.get("protocol") == "anneal" and arm != self.plan["baseline"]:
+            steps = proxy["tokens"] // proxy["batch_tokens"]
+            unique *= annealed_share(steps, proxy["batch_tokens"] // proxy["sequence"])
+        return unique / tokens if tokens else None
 
     def document_lines(self) -> list[str]:
         """Say how much of the chance of which documents were drawn the spread of seeds shows."""
@@ -252,6 +329,12 @@ def compare_results(results: Results, baseline: str | None = None) -> Compared:
     found = compare_arms(held_out, against, there, results.rule, hosts, len(absent))
     notes = [*results.strays, *results.document_lines(), *hosts.notes]
     notes += [f"arm {arm} has {few}" for arm in absent]
+    found = [replace(c, accuracy=_accuracy(results, against, c.arm)) for c in found]
+    for domain, signal in sorted(results.left_out.items()):
+        notes.append(
+            f"{domain} is left out: the baseline gains {signal:.1f} standard deviations from its "
+            f"smallest budget on, the rule asks for {results.rule.min_signal:g}"
+        )
     losses = {
         budget: loss
         for budget in sorted({run.tokens for run in results.runs if run.arm == against})
@@ -270,11 +353,38 @@ def compare_results(results: Results, baseline: str | None = None) -> Compared:
     return Compared(tuple(found), tuple(notes))
 
 
+def answered(run: Run) -> Floats:
+    """Return whether each question's right answer is its likeliest choice, by nats per byte: 0 or 1,
+    and for equal choices their share."""
+    rows = run.choices()
+    item, document = rows["item"].to_numpy(), rows["document"].to_numpy()
+    bits = rows["nats"].to_numpy() / rows["bytes"].to_numpy()
+    best = np.full(len(bits), np.inf)
+    np.minimum.at(best, item, bits)
+    is_best = bits == best[item]
+    equal, choices = np.bincount(item, is_best), np.bincount(item)
+    asked = np.flatnonzero(choices > 1)
+    own = asked[np.isin(asked, document[item == document])]
+    found: Floats = is_best[own] / equal[own]
+    return found
+
+
+def _accuracy(results: Results, baseline: str, arm: str) -> tuple[Difference, ...]:
+    """Return the difference of accuracies by task, at the main learning rate, the mean of tasks last."""
+    rate, tokens = results.plan["learning_rates"][0], results.plan["proxy"]["tokens"]
+    sides = [results.scores(name, rate, tokens, answered) for name in (baseline, arm)]
+    if results.tasks is None or sides[0] is None or sides[1] is None:
+        return ()
+    return differences(
+        Hosts(results.tasks), sides[0], sides[1], results.rule.confidence, are_shares=True
+    )
+
+
 def _macro(results: Results, hosts: Hosts, arm: str, rate: float, tokens: int) -> float | None:
     runs = [r for r in results.runs if (r.arm, r.learning_rate, r.tokens) == (arm, rate, tokens)]
     if not runs:
         return None
-    nats = np.stack([run.table()["nats"].to_numpy() for run in runs])
+    nats = np.stack([results.nats(run) for run in runs])
     return float(hosts.means(nats / (np.log(2) * results.held_out.bytes))[:, -1].mean())
 
 
@@ -404,4 +514,5 @@ def _plain(rule: DecisionRule) -> dict[str, Any]:
         "confidence": rule.confidence,
         "must_not_regress": list(rule.must_not_regress),
         "unless": dict(rule.unless),
+        "min_signal": rule.min_signal,
     }

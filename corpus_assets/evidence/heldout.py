@@ -21,8 +21,10 @@ document, whole or in pieces, is refused (`find_contaminated`).
 import hashlib
 import io
 import itertools
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,7 @@ from corpus_assets.decontam import (
     ScanSettings,
     SuiteFields,
     build_eval_index,
+    code_shapes,
     eval_records,
     find_questions,
     parse_eval_index,
@@ -67,19 +70,20 @@ HELDOUT = pa.schema(
         ("licence", pa.string()),
         ("context", pa.large_string()),  # read and not scored: the question of an answer
         ("text", pa.large_string()),
+        (
+            "item",
+            pa.string(),
+        ),  # id of the answer that it is a wrong choice beside; empty: it is none
     ]
 )
-NGRAM = 13
-LEAKED_SHARE = 0.1
-"""Share of a held-out document's n-grams that may not stand in an arm: of 4 KB about 70 words, which
-a model that knows them by heart scores at next to nothing. A tenth of the set's bits is many times
-what comparisons decide about."""
-LEAKED_GRAMS = NGRAM
-"""And at least so many, a passage of 25 words: less may be a quotation, or a turn of phrase."""
+LEAKED_GRAMS = 13
+"""In a passage of 25 words; less may be a quotation, or a turn of phrase."""
 COMMON_HOSTS = 3  # of the set: what so many have belongs to none of them
 COPIED_SHARE = 0.5
 """Of one document's n-grams in one text of an arm: a copy, be it edited."""
 BATCH_TEXTS = 1024
+HEAD = re.compile(r"\w+:")  # of the answer, or of the choices
+LABEL = re.compile(r"\(?(?P<label>[A-Z]|\d)[.):]\s+(?P<choice>\S.*)")
 
 RECORDS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
 
@@ -187,17 +191,67 @@ class Leak:
     documents: tuple[str, ...]  # of the arm that have some, those with most first
 
 
+Grams = Callable[[pa.Array], tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class _Trace:
+    """What a leak leaves in an arm: enough n-grams of a held-out document."""
+
+    grams: Grams  # hashes of a batch of texts, and each text's first
+    share: float  # of a document's n-grams
+    least: int  # and at least so many; fewer where a document has no more, if `may_be_short`
+    in_one: float = 0.0  # counted in texts that have so large a share each
+    may_be_short: bool = False
+
+
+def _words(length: int) -> Grams:
+    def grams(texts: pa.Array) -> tuple[Any, Any]:
+        return ngram_hashes(*text_buffers(nfkc(texts)), char_tables(), length)
+
+    return grams
+
+
+def _code(language: str) -> Grams:
+    def grams(texts: pa.Array) -> tuple[Any, Any]:
+        hashes, firsts, names = code_shapes(texts, language, CODE_TOKENS)
+        is_code = np.repeat(names <= MOST_NAMES, np.diff(firsts))
+        edges = np.append(0, np.cumsum(is_code))
+        return hashes[is_code], edges[firsts]
+
+    return grams
+
+
+CODE_TOKENS = 20
+MOST_NAMES = 0.65  # of the tokens of code; in prose three of four are names or more
+TRACES = (
+    # Of 4 KB about 70 words, which a model that knows them by heart scores at next to nothing. A
+    # tenth of the set's bits is many times what comparisons decide about.
+    _Trace(_words(13), share=0.1, least=LEAKED_GRAMS, may_be_short=True),
+    # Cut into pieces, or edited, so that few runs of 13 words are left. Shorter runs are in other
+    # texts too: a twentieth of them in prose, a seventh in code.
+    _Trace(_words(8), share=0.25, least=40),
+    # With its names changed. Texts that share a line or two are many: each must have a tenth.
+    _Trace(_code("c"), share=1 / 3, least=60, in_one=0.1),
+    _Trace(_code("python"), share=1 / 3, least=60, in_one=0.1),
+)
+
+
 def find_contaminated(heldout: pa.Table, texts: pa.Table) -> dict[int, Leak]:
     """Return held-out documents that stand in `texts` (doc_id, text), by row.
 
-    A document's 13-grams count in whatever texts they stand, pieces in several of them together:
-    a tenth of them is a leak, and at least a passage of 25 words, or all of a shorter text. What
+    A document's n-grams count in whatever texts they stand, pieces in several of them together
+    (`TRACES`): a tenth of its 13-grams is a leak, and at least a passage of 25 words, or all of a
+    shorter text; a quarter of its 8-grams; of code a third of what is left when names are changed. What
     documents of several hosts of the set have in common (a licence, a quotation) is no one's own and
     does not count. Also a lightly edited copy in one text is a leak (`decontam`). Answers count with
     their question.
     """
     whole = ["\n".join(filter(None, (row["context"], row["text"]))) for row in heldout.to_pylist()]
-    found = _covered(whole, heldout["host"].to_pylist(), texts)
+    hosts = heldout["host"].to_pylist()
+    found: dict[int, Leak] = {}
+    for trace in TRACES:
+        found = _covered(trace, whole, hosts, texts) | found
     items = [EvalItem(str(number), "heldout", text) for number, text in enumerate(whole)]
     index = parse_eval_index(build_eval_index(items, EvalIndexSettings()))
     hits = scan_contamination(texts, index, ScanSettings(report_share=COPIED_SHARE))
@@ -208,47 +262,49 @@ def find_contaminated(heldout: pa.Table, texts: pa.Table) -> dict[int, Leak]:
     return dict(sorted(found.items()))
 
 
-def _covered(whole: Sequence[str], hosts: Sequence[str], texts: pa.Table) -> dict[int, Leak]:
+def _covered(
+    trace: _Trace, whole: Sequence[str], hosts: Sequence[str], texts: pa.Table
+) -> dict[int, Leak]:
     """Return the documents of which enough n-grams stand in some texts."""
-    grams, firsts = _grams(pa.array(whole, pa.large_string()))
+    grams, firsts = trace.grams(pa.array(whole, pa.large_string()))
     owner = np.repeat(np.arange(len(whole)), np.diff(firsts))
     _, host = np.unique(np.array(hosts), return_inverse=True)
     pairs = np.unique(np.stack([grams, host[owner].astype(np.uint64)]), axis=1)
     known, shared_by = np.unique(pairs[0], return_counts=True)
     own = known[shared_by < COMMON_HOSTS]
-    seen = np.zeros(own.size, np.bool_)
-    holders: dict[int, Counter[str]] = {}
     is_own = np.isin(grams, own)
     grams, owner = grams[is_own], owner[is_own]
     order = np.argsort(grams, kind="stable")
     grams, owner = grams[order], owner[order]
+    totals = np.bincount(owner, minlength=len(whole))
+    covered = np.zeros(grams.size, np.bool_)
+    holders: dict[int, Counter[str]] = {}
     for batch in texts.select(["doc_id", "text"]).to_batches(max_chunksize=BATCH_TEXTS):
-        hashes, starts = _grams(batch["text"])
+        hashes, starts = trace.grams(batch["text"])
         for number in range(batch.num_rows):
             here = np.unique(hashes[starts[number] : starts[number + 1]])
             here = here[np.isin(here, own, assume_unique=True)]
             if not here.size:
                 continue
-            seen[np.searchsorted(own, here)] = True
             low, high = (np.searchsorted(grams, here, side=side) for side in ("left", "right"))
+            rows = np.repeat(low - np.append(0, np.cumsum(high - low)[:-1]), high - low)
+            rows += np.arange(rows.size)  # of `grams`, all of these
+            items, counts = np.unique(owner[rows], return_counts=True)
+            has_part = counts >= trace.in_one * totals[items]
+            covered[rows[np.isin(owner[rows], items[has_part])]] = True
             doc_id = bytes(batch["doc_id"][number].as_py()).hex()
-            for first, last in zip(low.tolist(), high.tolist(), strict=True):
-                for item in owner[first:last].tolist():
-                    holders.setdefault(item, Counter())[doc_id] += 1
-    covered = seen[np.searchsorted(own, grams)]
-    found = {}
-    totals = np.bincount(owner, minlength=len(whole))
+            for item, count in zip(
+                items[has_part].tolist(), counts[has_part].tolist(), strict=True
+            ):
+                holders.setdefault(item, Counter())[doc_id] = count
     matched = np.bincount(owner[covered], minlength=len(whole))
+    found = {}
     for item in np.flatnonzero(matched).tolist():
-        enough = min(totals[item], max(LEAKED_SHARE * totals[item], LEAKED_GRAMS))
-        if matched[item] >= enough:
+        enough = max(trace.share * totals[item], trace.least)
+        if matched[item] >= (min(totals[item], enough) if trace.may_be_short else enough):
             by_size = sorted(holders[item].items(), key=lambda entry: (-entry[1], entry[0]))
             found[item] = Leak(matched[item] / totals[item], tuple(doc for doc, _ in by_size))
     return found
-
-
-def _grams(texts: pa.Array) -> tuple[Any, Any]:
-    return ngram_hashes(*text_buffers(nfkc(texts)), char_tables(), NGRAM)
 
 
 def refuse_contaminated(heldout: pa.Table, texts: pa.Table, arm: str) -> None:
@@ -290,14 +346,28 @@ def encode_heldout(heldout: pa.Table, encoder: Encoder) -> pa.Table:
             "host": heldout["host"],
             "bytes": pa.array([len(text.encode()) for text in texts], pa.int64()),
             "context": pa.array([len(before[i]) - 1 for i in range(len(texts))], pa.int32()),
+            "item": _items(heldout),
             "tokens": pa.array(lists, pa.list_(pa.int32())),
         }
     )
 
 
+def _items(heldout: pa.Table) -> pa.Array:
+    """Return the row of which each is a wrong choice; its own where it is none."""
+    domains, ids, items = (heldout[name].to_pylist() for name in ("domain", "id", "item"))
+    row_of = {key: row for row, key in enumerate(zip(domains, ids, strict=True))}
+    own = [item or name for name, item in zip(ids, items, strict=True)]
+    rows = [row_of[key] for key in zip(domains, own, strict=True)]
+    return pa.array(rows, pa.int32())
+
+
 def _chosen(rows: Iterable[dict[str, str]], count: int) -> list[dict[str, str]]:
-    """Take so many by a hash of their ids."""
-    return Sample(b"heldout").ordered(rows, lambda row: row["id"].encode())[:count]
+    """Take so many by a hash of their ids, answers with their wrong choices."""
+    groups: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        groups.setdefault(row["item"] or row["id"], []).append(row)
+    drawn = Sample(b"heldout").ordered(groups, str.encode)[:count]
+    return [row for item in drawn for row in groups[item]]
 
 
 def _texts(
@@ -319,11 +389,44 @@ def _answers(domain: str, sources: Sequence[AnswerFiles], folder: Path) -> Itera
         suite = EvalSuite(files=(str(path),), benchmark=domain, fields=source.fields)
         for item in read_suites([(suite, [path])]):
             if item.answer.strip():
-                stems = find_questions(item.text, item.answer, item.parts, is_stem=bool(item.more))
-                question = max(stems, key=len) if stems else item.text
-                row = {"host": item.id}
-                answer = item.answer if question[-1:].isspace() else f" {item.answer.lstrip()}"
-                yield _row(item.id, domain, row, source, answer) | {"context": question}
+                question, answer, wrong = cloze_form(item)
+                for number, choice in enumerate((answer, *wrong)):
+                    text = choice if question[-1:].isspace() else f" {choice.lstrip()}"
+                    name = f"{item.id}/choice{number}" if number else item.id
+                    row = _row(name, domain, {"host": item.id}, source, text)
+                    yield row | {"context": question, "item": item.id if number else ""}
+
+
+def cloze_form(item: EvalItem) -> tuple[str, str, list[str]]:
+    """Return the question without its choices, the right answer spelled out, and the wrong choices:
+    none where the item does not list them."""
+    stems = find_questions(item.text, item.answer, item.parts, is_stem=bool(item.more))
+    question = max(stems, key=len) if stems else item.text
+    if not stems and question.endswith(item.answer) and question != item.answer:
+        question = question.removesuffix(item.answer).rstrip()  # the text goes on to the answer
+    listed = item.more or _behind(item.text, stems)
+    lines = [line.strip() for line in listed.splitlines() if line.strip(" \t:")]
+    lines = [line for line in lines if not HEAD.fullmatch(line)]
+    labelled = [LABEL.fullmatch(line) for line in lines]
+    by_label = {found["label"]: found["choice"] for found in labelled if found is not None}
+    if item.answer.strip() in by_label:  # the answer is a letter
+        answer = by_label.pop(item.answer.strip())
+        return question, answer, list(by_label.values())
+    choices = list(dict.fromkeys(lines))
+    answer = item.answer.strip()
+    if answer not in choices or len(choices) < 2:
+        return question, item.answer, []
+    return question, answer, [choice for choice in choices if choice != answer]
+
+
+def _behind(text: str, stems: Sequence[str]) -> str:
+    """Return what follows the question: the first of its stems that has something behind it."""
+    whole = unicodedata.normalize("NFKC", text)
+    for stem in stems:
+        _, found, rest = whole.partition(stem)
+        if found and rest.strip():
+            return rest
+    return ""
 
 
 def _row(
@@ -333,7 +436,7 @@ def _row(
     host = row.get("host") or (urlsplit(url).hostname if url else None) or row.get("source")
     licence = row.get("licence") or row.get("license") or source.licence
     return {"id": name, "domain": domain, "host": str(host or name), "url": url,
-            "licence": str(licence), "context": "", "text": text}  # fmt: skip
+            "licence": str(licence), "context": "", "text": text, "item": ""}  # fmt: skip
 
 
 def cut_to(text: str, max_bytes: int) -> str:

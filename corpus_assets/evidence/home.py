@@ -163,9 +163,6 @@ def pin(
     `name` is for messages."""
     own, _ = store_heldout(store, registry, heldout)
     refs = {arm: _arm_ref(store, registry.version(version)) for arm, version in arms.items()}
-    whole = arms if runs.proxy.protocol == "unique" else (baseline,)
-    for arm in whole:  # the others of a pool have what their part of it left
-        _refuse_small(arms[arm], refs[arm], runs)
     body = runs.model_dump() | {
         "format": FORMAT,
         "baseline": baseline,
@@ -177,6 +174,9 @@ def pin(
         "sweep": None if sweep is None else sweep.identity(),
     }
     plan = parse_plan(body, name)
+    for arm in plan.arms:
+        if arm == plan.baseline or plan.proxy.protocol != "pool":  # which has what its part left
+            _refuse_small(plan, arm)
     store.write(f"{PLANS}/{plan.digest()}.json", plan.dump())
     return plan
 
@@ -222,12 +222,12 @@ def read_arms(
     """Return what each arm of a plan trains on by seed, read from its version's shards; with
     `wanted`, of some seeds of some arms alone.
 
-    `unique`: the documents from the seed's place on that have `unique_tokens`. `pool`: of the
+    `unique`: the documents from the seed's place on that have `unique_tokens`. `anneal`: the baseline
+    so, the others as many as they need for their part of a run. `pool`: of the
     baseline so, of the others those that the same part of the pool left; they repeat as they must.
     Where the plan does not say how large a version is, all seeds have the documents of the first.
     """
     proxy = plan.proxy
-    samples = proxy.unique_tokens // proxy.sequence
     reach: dict[int, int] = {}
     found: dict[str, dict[int, Arm]] = {}
     asked = dict.fromkeys(plan.arms, plan.seeds) if wanted is None else wanted
@@ -236,8 +236,9 @@ def read_arms(
     for name in sorted({*asked, *pooled}, key=lambda one: (one != plan.baseline, one)):
         manifest = _manifest(store, registry, plan, name)
         loader = Loader(manifest, store.local, global_batch=1)
-        is_whole = proxy.protocol == "unique" or name == plan.baseline
-        tokens = proxy.unique_tokens if is_whole else None
+        is_whole = proxy.protocol != "pool" or name == plan.baseline
+        samples = plan.samples_of(name)
+        tokens = samples * proxy.sequence if is_whole else None
         is_drawn = plan.arms[name].tokens is not None
         seeds = every if name in pooled else asked[name]
         starts = {seed: start_of(seed, plan.seeds) if is_drawn else 0 for seed in seeds}
@@ -288,9 +289,9 @@ def import_runs(home: Home, store: Store, registry: Registry, folder: Path) -> I
     runs = [run for run in read_runs(folder / RUNS) if run.plan == plan.digest()]
     count = len(pack.heldout())
     for run in runs:
-        if run.table().num_rows != count:
+        if run.choices().num_rows != count:
             raise EvidenceError(
-                f"{run.name} has {counted(run.table().num_rows, 'document')}, the held-out set has {count}; "
+                f"{run.name} has {counted(run.choices().num_rows, 'document')}, the held-out set has {count}; "
                 "run the pack again"
             )
     _refuse_revoked(registry, plan, {run.arm for run in runs})
@@ -396,15 +397,17 @@ def _arm_ref(store: Store, row: VersionRow) -> ArmRef:
     return ArmRef(version=row.name, manifest=row.manifest_sha256, tokens=tokens or None)
 
 
-def _refuse_small(name: str, arm: ArmRef, asked: Runs) -> None:
+def _refuse_small(plan: Plan, arm: str) -> None:
     """Refuse a version of which all seeds would have nearly the same documents."""
-    unique, tokens = asked.proxy.unique_tokens, arm.tokens or 0
+    unique = plan.samples_of(arm) * plan.proxy.sequence
+    tokens = plan.arms[arm].tokens or 0
     if unique > MOST_SHARE * tokens:
+        part = plan.proxy.unique_tokens / unique
+        most, ideally = int(MOST_SHARE * tokens * part), int(tokens // len(plan.seeds) * part)
         raise EvidenceError(
-            f"version {name} has {tokens:,} tokens, and every seed would train on {unique:,} of "
+            f"version {plan.arms[arm].version} has {tokens:,} tokens, and every seed would train on {unique:,} of "
             "them: how much depends on which documents were drawn could not be seen; plan at most "
-            f"{int(MOST_SHARE * tokens):,} unique tokens, ideally {tokens // len(asked.seeds):,}, so "
-            "that seeds have no document in common"
+            f"{most:,} unique tokens, ideally {ideally:,}, so that seeds have no document in common"
         )
 
 

@@ -447,7 +447,7 @@ def swarm_losses(
     rows = np.array([[weights[run.arm].get(group, 0.0) for group in groups] for run in runs])
     held = results.held_out
     domain = np.array(held.domain)
-    bits = [run.table()["nats"].to_numpy() / (np.log(2) * held.bytes) for run in runs]
+    bits = [results.nats(run) / (np.log(2) * held.bytes) for run in runs]
     losses = [[row[domain == name].mean() for name in held.domains] for row in bits]
     if not runs:
         raise EvidenceError("none of the arms with weights has a run at the main learning rate")

@@ -74,7 +74,7 @@ def write_pack(
                                     "group": groups,
                                     "document": pa.array(numbers, pa.int32()),
                                     "doc_id": ids}))  # fmt: skip
-            order = arm.sample_numbers(plan.positions, seed)
+            order = arm.sample_numbers(plan.positions_of(name), seed)
             data = _npy(order.astype("<u2" if order.max() < 1 << 16 else "<u4"))
             order_file = f"orders/{hashlib.sha256(data).hexdigest()[:32]}.npy"
             files[order_file] = data

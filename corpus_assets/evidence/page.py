@@ -22,10 +22,12 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 def evidence_page(results: Results, compared: Compared) -> str:
     """Return one HTML page that needs nothing else."""
+    by_value = sorted(compared.comparisons, key=lambda one: one.macro.percent)
     return render(
         TEMPLATES / "evidence.html",
         plan=results.digest,
         comparisons=[_compared(results, compared, found) for found in compared.comparisons],
+        values=[[c.arm, c.macro.percent, c.macro.low, c.macro.high, None] for c in by_value],
         losses=loss_curves(results.runs),
         notes=compared.notes,
     )
@@ -40,6 +42,10 @@ def _compared(results: Results, compared: Compared, found: Comparison) -> dict[s
         "factor": factor.factor if factor is not None else None,
         "intervals": interval_table(found, results.rule),
         "reasons": found.reasons,
+        "tasks": [
+            (d.domain, 100 * d.baseline_bpb, 100 * d.bpb, d.percent, d.low, d.high)
+            for d in found.accuracy
+        ],
         "rows": [(d.domain, d.baseline_bpb, d.bpb, d.percent, d.low, d.high) for d in found.main],
     }
 

@@ -6,6 +6,7 @@ is not in the plan, or that other code made, is listed by `strays`.
 """
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ from corpus_assets.core.errors import EvidenceError
 from corpus_assets.core.identity import Name, Settings, canonical_json, is_absent
 from corpus_assets.evidence.results import Run
 from corpus_assets.evidence.run import wanted_runs
+from corpus_assets.evidence.schedule import annealed_positions
 from corpus_assets.recipe import ComparisonRule, Runs
 
 Format = Literal["corpus-evidence-plan/1"]
@@ -97,6 +99,27 @@ class Plan(Runs):
     def positions(self) -> int:
         """Samples that the longest run of the plan sees."""
         return max(self.proxy.tokens, *self.budgets, 0) // self.proxy.sequence
+
+    def anneals(self, arm: str) -> bool:
+        """Whether an arm is trained from where the baseline's model begins to cool down."""
+        return self.proxy.protocol == "anneal" and arm != self.baseline
+
+    def positions_of(self, arm: str) -> int:
+        """Samples of its own that an arm's longest run sees."""
+        if not self.anneals(arm):
+            return self.positions
+        proxy = self.proxy
+        return annealed_positions(
+            proxy.tokens // proxy.batch_tokens, proxy.batch_tokens // proxy.sequence
+        )
+
+    def samples_of(self, arm: str) -> int:
+        """Distinct samples that each seed of an arm has: one that anneals repeats them as often as
+        the baseline does."""
+        proxy = self.proxy
+        samples = proxy.unique_tokens // proxy.sequence
+        own = self.positions_of(arm) * proxy.sequence
+        return math.ceil(samples * own / proxy.tokens) if self.anneals(arm) else samples
 
 
 def parse_plan(data: bytes | Mapping[str, Any], name: str = "plan.json") -> Plan:

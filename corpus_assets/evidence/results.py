@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpus_assets.core.errors import EvidenceError
 
-FORMAT = "corpus-evidence-run/1"
+FORMAT = "corpus-evidence-run/2"
 
 TABLE = pa.schema(
     [
@@ -33,6 +34,7 @@ TABLE = pa.schema(
         ("nats", pa.float64()),  # over all scored tokens
         ("bytes", pa.int64()),  # UTF-8 bytes that those tokens spell
         ("tokens", pa.int32()),  # scored: special tokens are none
+        ("item", pa.int32()),  # of which document it is a wrong choice; its own number: of none
     ]
 )
 
@@ -67,17 +69,32 @@ class Run:
         return run_name(self.arm, self.size, self.learning_rate, self.seed, self.tokens)
 
     def table(self) -> pa.Table:
-        """Return the rows of `TABLE`."""
+        """Return the rows of `TABLE` without wrong choices."""
+        rows = self.choices()
+        return rows.filter(pc.equal(rows["item"], rows["document"]))
+
+    def choices(self) -> pa.Table:
+        """Return all rows of `TABLE`."""
         # One thread: a worker that still holds Python's bytes when the interpreter ends aborts the
         # process (apache/arrow#34314), and a table has a few thousand rows.
         return pq.read_table(pa.BufferReader(self.table_bytes), schema=TABLE, use_threads=False)
 
+    def bits(self) -> npt.NDArray[np.float64]:
+        """Return bits per byte of each document of `table()`."""
+        rows = self.table()
+        found: npt.NDArray[np.float64] = (
+            rows["nats"].to_numpy() / np.log(2) / rows["bytes"].to_numpy()
+        )
+        return found
+
     def token_nats(self) -> npt.NDArray[np.float32] | None:
-        """Return nats of every scored token, or None where they were not kept."""
+        """Return nats of every scored token of `table()`, or None where they were not kept."""
         if not self.nats_bytes:
             return None
         found: npt.NDArray[np.float32] = np.load(io.BytesIO(self.nats_bytes), allow_pickle=False)
-        return found
+        rows = self.choices()
+        is_own = pc.equal(rows["item"], rows["document"]).to_numpy()
+        return found[np.repeat(is_own, rows["tokens"].to_numpy())]
 
     def files(self) -> dict[str, bytes]:
         """Return the run's files by name, the JSON last."""

@@ -27,10 +27,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,17 +40,16 @@ import pyarrow.parquet as pq
 
 from corpus_assets.core.errors import EvidenceError, MissingExtra
 from corpus_assets.evidence.results import Run, measured, read_runs, run_name, write_run
+from corpus_assets.evidence.schedule import Data, annealed
 
-if TYPE_CHECKING:
-    from corpus_assets.evidence.train import Data
-
-FORMAT = "corpus-evidence-pack/2"
+FORMAT = "corpus-evidence-pack/3"
 RUNS = "runs"
 SOURCES = (
     "corpus_assets/core/errors.py",
     "corpus_assets/evidence/model.py",
     "corpus_assets/evidence/results.py",
     "corpus_assets/evidence/run.py",
+    "corpus_assets/evidence/schedule.py",
     "corpus_assets/evidence/score.py",
     "corpus_assets/evidence/train.py",
 )
@@ -145,10 +144,20 @@ class Pack:
             parts.append(lay_group(pieces, count, sequence, pad))
         return np.concatenate(parts)
 
-    def data(self, arm: str, seed: int) -> "Data":
-        """Return what a run of an arm and seed trains on."""
-        from corpus_assets.evidence.train import Data
+    def anneals(self, arm: str) -> bool:
+        """Whether an arm is trained from where the baseline's model begins to cool down."""
+        return bool(self.plan["proxy"]["protocol"] == "anneal" and arm != self.plan["baseline"])
 
+    def data(self, arm: str, seed: int) -> Data:
+        """Return what a run of an arm and seed trains on."""
+        if self.anneals(arm):
+            base, proxy = self.data(self.plan["baseline"], seed), self.plan["proxy"]
+            steps = proxy["tokens"] // proxy["batch_tokens"]
+            rows = proxy["batch_tokens"] // proxy["sequence"]
+            return annealed(base, self._own_data(arm, seed), steps, rows)
+        return self._own_data(arm, seed)
+
+    def _own_data(self, arm: str, seed: int) -> Data:
         body = self.body
         order = np.load(io.BytesIO(self.file(body["arms"][arm][str(seed)]["order"])))
         samples = self.samples(arm, seed)
@@ -174,7 +183,7 @@ def lay_group(
     return laid.reshape(samples, sequence)
 
 
-def batches_digest(data: "Data", positions: int) -> str:
+def batches_digest(data: Data, positions: int) -> str:
     """Return SHA-256 of all tokens of a run in the order it sees them."""
     found = hashlib.sha256()
     for first in range(0, positions, 4096):
@@ -206,7 +215,7 @@ def run_pack(
             "or copy the pack to a machine that has it and start `python run.py` there"
         ) from error
     from corpus_assets.evidence.score import lay_out, per_document, score_tokens
-    from corpus_assets.evidence.train import build_model, prepare, train
+    from corpus_assets.evidence.train import Trunk, build_model, prepare, train
 
     say = say or _say
     pack = Pack(folder)
@@ -216,11 +225,12 @@ def run_pack(
     done = {run.name for place in {target, folder / RUNS} for run in read_runs(place)}
     wanted = list(pack.runs())
     size, sequence = proxy["size"], proxy["sequence"]
+    place_of = _places(wanted, proxy["protocol"] == "anneal")
     missing = [
         (number, run)
         for number, run in enumerate(wanted)
         if run_name(run.arm, size, run.learning_rate, run.seed, run.tokens) not in done
-        and number % part[1] == part[0]
+        and place_of[number] % part[1] == part[0]
     ]
     say(f"{len(wanted)} runs, {len(missing)} to do here, on {device}")
     if not missing:
@@ -235,11 +245,13 @@ def run_pack(
     hardware = torch.cuda.get_device_name() if device != "cpu" else platform.machine()
     heldout = pack.heldout()
     layout = lay_out(heldout, sequence, pack.body["eod_id"], pack.body["pad_id"])
+    trunks: dict[Wanted, Trunk | None] = {}
     for number, run in missing:
         started = time.monotonic()
         power = Power(device)
         data = pack.data(run.arm, run.seed)
         steps = run.tokens // proxy["batch_tokens"]
+        shared = replace(run, arm="")  # what the arms of a seed have in common
         trained = train(
             on,
             data,
@@ -247,7 +259,10 @@ def run_pack(
             rows=rows,
             learning_rate=run.learning_rate,
             seed=run.seed,
+            keeps_trunk=proxy["protocol"] == "anneal",
+            trunk=trunks.get(shared),
         )
+        trunks = {shared: trained.trunk}
         nats = score_tokens(on.forward, on.masks, layout, rows, device)
         result = measured(
             per_document(heldout, layout, nats),
@@ -311,6 +326,14 @@ class Power:
         if self._thread is not None:
             self._thread.join(timeout=15)
         return round(sum(self._seen) / len(self._seen), 1) if self._seen else None
+
+
+def _places(wanted: Sequence[Wanted], anneals: bool) -> list[int]:
+    """Number what one device does without others: runs, or all arms that anneal from one model."""
+    if not anneals:
+        return list(range(len(wanted)))
+    trunks = list(dict.fromkeys(replace(run, arm="") for run in wanted))
+    return [trunks.index(replace(run, arm="")) for run in wanted]
 
 
 def write_weights(path: Path, model: Any) -> None:

@@ -111,5 +111,6 @@ def per_document(table: pa.Table, layout: HeldoutRows, nats: npt.NDArray[np.floa
     count = len(table)
     sums = np.bincount(layout.document, weights=nats.astype(np.float64), minlength=count)
     tokens = np.bincount(layout.document, minlength=count)
-    columns = [np.arange(count), table["domain"], table["host"], sums, table["bytes"], tokens]
+    columns = [np.arange(count), table["domain"], table["host"], sums, table["bytes"], tokens,
+               table["item"]]  # fmt: skip
     return pa.table(dict(zip(TABLE.names, columns, strict=True))).cast(TABLE)

@@ -4,14 +4,15 @@
 2. The end-of-document token opens the document that follows it, as it does when the held-out set
    is scored; apart from that, documents are the segments that the loader finds.
 3. Muon for matrices, in steps of AdamW's size, AdamW for the embeddings; learning rate: 5% warm-up,
-   flat, linear decay over the last 40%. Seeds spread half as much as with AdamW alone, and the
-   models come further with the same tokens.
+   flat, linear decay over the last 40% (`schedule`). Seeds spread half as much as with AdamW alone,
+   and the models come further with the same tokens.
+4. Arms that anneal go on from a checkpoint of the baseline's model, which is trained once.
 
 Equal tokens are equal steps, whatever an arm has to repeat. The host never waits for a step.
 This file travels with packs: it needs torch and numpy alone.
 """
 
-import math
+import copy
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,28 +25,27 @@ from torch import Tensor
 
 from corpus_assets.core.errors import EvidenceError
 from corpus_assets.evidence.model import IGNORED, SIZES, Gpt, block_mask, document_mask
+from corpus_assets.evidence.schedule import Data, rate_at, trunk_steps
 
-WARM_UP = 0.05
-DECAY = 0.4
 WEIGHT_DECAY = 0.1
 CURVE_POINTS = 50
 UNTIMED_STEPS = 5  # the first ones compile
 
 
 @dataclass(frozen=True)
-class Data:
-    """What one run trains on."""
+class Trunk:
+    """A model before it cools down, and how it came there."""
 
-    samples: npt.NDArray[np.int32]  # [samples, sequence], padded
-    order: npt.NDArray[np.int64]  # sample at each position of the run
-    eod_id: int
-    pad_id: int
+    losses: Tensor
+    weights: dict[str, Tensor]
+    optimizers: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Trained:
     curve: list[list[float]]  # [tokens so far, mean nats since the last point]
     tokens_per_second: float
+    trunk: Trunk | None = None
 
 
 def build_model(size: str, vocab_size: int, sequence: int, device: str) -> Gpt:
@@ -90,8 +90,11 @@ def train(
     rows: int,
     learning_rate: float,
     seed: int,
+    keeps_trunk: bool = False,
+    trunk: Trunk | None = None,
 ) -> Trained:
-    """Train `steps` batches of `rows` samples from the weights of `seed`."""
+    """Train `steps` batches of `rows` samples from the weights of `seed`, or from a trunk that was
+    trained on the same samples until it ends."""
     if len(data.order) < steps * rows:
         raise EvidenceError(
             f"{steps} steps of {rows} samples need {steps * rows} positions, the order has "
@@ -104,9 +107,18 @@ def train(
     order = torch.from_numpy(data.order[: steps * rows].astype(np.int64)).to(device)
     optimizers = _optimizers(model, device.type == "cuda")
     losses = torch.zeros(steps, device=device)
+    fork = trunk_steps(steps) if keeps_trunk or trunk is not None else steps
+    first = 0
+    if trunk is not None:
+        first, losses[:fork] = fork, trunk.losses
+        model.load_state_dict(trunk.weights)
+        for optimizer, state in zip(optimizers, trunk.optimizers, strict=True):
+            optimizer.load_state_dict(copy.deepcopy(state))
     started = time.perf_counter()
-    for step in range(steps):
-        if step == UNTIMED_STEPS:
+    for step in range(first, steps):
+        if step == fork and trunk is None:
+            trunk = _trunk(model, optimizers, losses[:fork])
+        if step == first + UNTIMED_STEPS:
             _wait(device)
             started = time.perf_counter()
         for optimizer in optimizers:
@@ -131,14 +143,14 @@ def train(
             "plan a lower learning rate"
         )
     per_step = rows * data.samples.shape[1]
-    timed = steps - UNTIMED_STEPS if steps > UNTIMED_STEPS else steps
-    return Trained(_curve(found, per_step), timed * per_step / seconds)
+    timed = steps - first
+    timed -= UNTIMED_STEPS if timed > UNTIMED_STEPS else 0
+    return Trained(_curve(found, per_step), timed * per_step / seconds, trunk)
 
 
-def rate_at(step: int, steps: int) -> float:
-    """Share of the learning rate at a step: up, flat, down."""
-    warm_up = max(1, math.ceil(WARM_UP * steps))
-    return min(1.0, (step + 1) / warm_up, (steps - step) / (DECAY * steps))
+def _trunk(model: Gpt, optimizers: list[torch.optim.Optimizer], losses: Tensor) -> Trunk:
+    weights = {name: weight.detach().clone() for name, weight in model.state_dict().items()}
+    return Trunk(losses.clone(), weights, [copy.deepcopy(o.state_dict()) for o in optimizers])
 
 
 def targets_of(tokens: Tensor, pad_id: int) -> Tensor:

@@ -113,6 +113,7 @@ def write_results(
                             "nats": bits * math.log(2) * 1000,
                             "bytes": [1000] * len(domain),
                             "tokens": [250] * len(domain),
+                            "item": range(len(domain)),
                         }
                     )
                     run = measured(

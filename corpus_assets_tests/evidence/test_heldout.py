@@ -62,8 +62,11 @@ def test_a_set_is_read_by_domain_with_hosts_licences_and_questions(tmp_path: Pat
     notes = [row for row in rows if row["domain"] == "notes"]
     assert len(notes) > 4
     assert "".join(row["text"] for row in notes).split()[:20] == texts(6, 4)[0].split()[:20]
-    (answer,) = (row for row in rows if row["domain"] == "quiz")
+    answer, *wrong = (row for row in rows if row["domain"] == "quiz")
     assert answer["text"] == " copper"
+    assert {row["item"] for row in wrong} == {answer["id"]}
+    assert {row["context"] for row in wrong} == {answer["context"]}
+    assert len({row["text"] for row in wrong} - {" copper"}) == len(wrong) > 0
     assert "green in the rain" in answer["context"]
     assert "copper" not in answer["context"]  # the choices would give it away
     assert parse_heldout(dump_heldout(table), heldout_digest(table)).equals(table)
@@ -75,7 +78,9 @@ def test_of_an_answer_only_its_own_bytes_are_scored(tmp_path: Path) -> None:
     table = load_heldout(write_set(tmp_path), NOBODY)
     encoder = tiny_encoder()
     rows = [row for row in encode_heldout(table, encoder).to_pylist() if row["domain"] == "quiz"]
-    (row,) = rows
+    row, *wrong = rows
+    assert {other["item"] for other in wrong} == {row["item"]}
+    assert table["text"][row["item"]].as_py() == " copper"
     assert row["bytes"] == len(" copper")
     assert encoder.decode(row["tokens"][row["context"] :]) == " copper"
 
@@ -159,6 +164,59 @@ def test_a_held_out_text_in_pieces_over_several_documents_is_found(
     (leak,) = find_contaminated(table, page(*found)).values()
     assert len(leak.documents) == pieces
     assert leak.share == pytest.approx(1 - 12 * (pieces - 1) / 588, abs=0.02)
+
+
+def test_a_held_out_text_in_pieces_of_ten_words_is_found() -> None:
+    words = random_words(600, 1)
+    table = make_heldout([row | {"text": " ".join(words)} for row in heldout_rows(1)])
+    pieces = [
+        " ".join([*random_words(30, 100 + k), *words[k : k + 10], *random_words(30, 200 + k)])
+        for k in range(0, 600, 10)
+    ]
+    (leak,) = find_contaminated(table, page(*pieces)).values()
+    assert len(leak.documents) == 60
+    assert find_contaminated(table, page(*pieces[::3])) == {}  # as many as other texts may have
+
+
+CODE = """
+def {merge}({left}, {right}):
+    {result}, {i}, {j} = [], 0, 0
+    while {i} < len({left}) and {j} < len({right}):
+        if {left}[{i}].key <= {right}[{j}].key:
+            {result}.append({left}[{i}])
+            {i} += 1
+        else:
+            {result}.append({right}[{j}])
+            {j} += 1
+    for {rest} in {left}[{i}:]:
+        {result}.append({rest})
+    for {rest} in {right}[{j}:]:
+        {result}.append({rest})
+    return {result}, {i} + {j}
+
+def {count}({path}):
+    with open({path}) as {handle}:
+        {rows} = [{line}.split(",") for {line} in {handle} if not {line}.startswith("#")]
+    return {{{row}[0]: int({row}[1]) for {row} in {rows} if len({row}) == 2}}
+"""
+NAMES = ("merge", "left", "right", "result", "i", "j", "rest", "count", "path", "handle", "rows",
+         "line", "row")  # fmt: skip
+
+
+def test_code_with_its_names_changed_is_found_and_other_code_is_not() -> None:
+    held = CODE.format(**{name: name for name in NAMES})
+    renamed = CODE.format(**{name: f"value_{k}" for k, name in enumerate(NAMES)})
+    table = make_heldout([row | {"text": held} for row in heldout_rows(1)])
+    formatted = renamed.replace("    ", "\t").replace(", ", ",").replace("\n\n", "\n")
+    half = len(renamed) // 2
+    for planted in ([renamed], [formatted], [renamed[:half], renamed[half:]]):
+        assert len(find_contaminated(table, page(*planted))) == 1
+    other = Path(__file__).read_text("utf-8").partition("CODE =")[0]
+    assert find_contaminated(table, page(other)) == {}
+    prose = make_heldout(
+        [row | {"text": " ".join(random_words(300, 7))} for row in heldout_rows(1)]
+    )
+    assert find_contaminated(prose, page(" ".join(random_words(5000, 8)))) == {}
 
 
 def test_a_quotation_is_no_leak_and_a_tenth_of_a_text_is() -> None:

@@ -46,7 +46,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Path:
 def test_the_pack_trains_on_the_batches_of_the_arm_hash_by_hash(
     pack: Path, encoder: Encoder
 ) -> None:
-    from corpus_assets.evidence.train import Data
+    from corpus_assets.evidence.schedule import Data
 
     own = arm(encoder, texts(40, 1), 16, 64)
     samples = lay_group([d.tokens for d in own.documents], 16, 64, encoder.pad_id)

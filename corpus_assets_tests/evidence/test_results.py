@@ -23,6 +23,7 @@ def a_run(seed: int = 1, **other: Any) -> Run:
             "nats": [10.5, 1 / 3],
             "bytes": [40, 7],
             "tokens": [9, 2],
+            "item": [0, 1],
         },
         schema=TABLE,
     )
@@ -35,12 +36,13 @@ def a_run(seed: int = 1, **other: Any) -> Run:
 
 
 def test_a_run_reads_back_as_it_was_measured(tmp_path: Path) -> None:
-    run = a_run(token_nats=np.array([0.25, 1.5], np.float32))
+    nats = np.arange(11, dtype=np.float32) / 8
+    run = a_run(token_nats=nats)
     write_run(tmp_path, run)
     (found,) = read_runs(tmp_path)
     assert found == run
     assert found.table()["nats"].to_pylist() == [10.5, 1 / 3]
-    assert found.token_nats().tolist() == [0.25, 1.5]
+    assert found.token_nats().tolist() == nats.tolist()
     assert a_run().token_nats() is None
 
 

@@ -68,7 +68,8 @@ def arm(encoder: Encoder, found: Iterable[str], samples: int, sequence: int) -> 
 def heldout_rows(count: int = 6, seed: int = 99) -> list[dict[str, str]]:
     return [
         {"id": f"h{i}", "domain": ("prose", "plain")[i % 2], "host": f"{i % 5}.example",
-         "url": f"https://{i % 5}.example/{i}", "licence": "CC0-1.0", "context": "", "text": text}
+         "url": f"https://{i % 5}.example/{i}", "licence": "CC0-1.0", "context": "", "text": text,
+         "item": ""}
         for i, text in enumerate(texts(count, seed, 5))
     ]  # fmt: skip
 
@@ -96,9 +97,16 @@ def tiny_pack(folder: Path, encoder: Encoder, **other: Any) -> Plan:
         "clean": arm(encoder, texts(40, 1), samples, sequence),
         "other": arm(encoder, texts(40, 1)[:20] + texts(20, 2), samples, sequence),
     }
+    write_tiny_pack(folder, plan, arms, heldout, encoder)
+    return plan
+
+
+def write_tiny_pack(
+    folder: Path, plan: Plan, arms: dict[str, Arm], heldout: pa.Table, encoder: Encoder
+) -> None:
+    """Write a pack in which every seed of an arm has the same documents."""
     by_seed = {name: dict.fromkeys(plan.seeds, one) for name, one in arms.items()}
     write_pack(folder, plan, by_seed, encode_heldout(heldout, encoder), encoder.info)
-    return plan
 
 
 def rows_of(samples: "np.ndarray[Any, Any]") -> list[bytes]:
