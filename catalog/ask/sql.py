@@ -11,7 +11,6 @@ Three walls, because each alone has a door:
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +18,7 @@ import duckdb
 import pyarrow as pa
 from sqlalchemy import BigInteger, Boolean, Double, Integer, Table, select
 
+from catalog.ask.counts import COUNTED, OneTable, file_rows, nodes, tree_of
 from catalog.db import Registry, metadata
 from catalog.errors import QueryRefused
 from catalog.figures import counted
@@ -70,7 +70,14 @@ def run_query(
     """Return the answer to one query, at most `limit` rows of it."""
     with Lineage(registry, store, version, limits) as lineage:
         check_query(lineage.connection, sql)
+        one = OneTable.of(tree_of(lineage.connection, sql))
         asked = named_tables(sql)
+        if one is not None:
+            files = lineage.files[one.table] = one.files(lineage.files[one.table])
+            counting = one.counting(lineage.connection, files)
+            if counting is not None:
+                lineage.connection.register(COUNTED, file_rows(files))
+                asked, sql = [], counting
         lineage.create_views(asked)
         for name, table in metadata.tables.items():
             lineage.connection.register(name, _copied(registry, table, mentions(sql, name)))
@@ -103,11 +110,10 @@ def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         raise QueryRefused(f"the query cannot be parsed: {first_line(error)}") from error
     if len(statements) != 1:
         raise QueryRefused(f"give one statement, not {len(statements)}")
-    row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchone()
-    tree = json.loads(row[0]) if row else {"error": True}
+    tree = tree_of(connection, sql)
     if tree["error"]:
         raise QueryRefused("`catalog sql` only reads: give a SELECT, WITH, FROM or DESCRIBE")
-    for node in _nodes(tree):
+    for node in nodes(tree):
         kind = str(node.get("type"))
         if kind.endswith("_NODE") and kind not in QUERY_NODES:
             word = kind.removesuffix("_NODE").removesuffix("_QUERY")
@@ -119,16 +125,6 @@ def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
                     f"`catalog sql` reads the catalog's own tables only: {name}() is not allowed "
                     "(`SHOW TABLES` lists them)"
                 )
-
-
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(tree, dict):
-        yield tree
-        for value in tree.values():
-            yield from _nodes(value)
-    elif isinstance(tree, list):
-        for value in tree:
-            yield from _nodes(value)
 
 
 def _copied(registry: Registry, table: Table, fill: bool) -> pa.Table:

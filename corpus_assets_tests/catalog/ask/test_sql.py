@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import fsspec
 import pytest
 
@@ -76,6 +77,67 @@ def test_a_query_opens_the_files_of_the_tables_it_names(
     monkeypatch.setattr(Lineage, "scan", noted)
     assert ask(corpus, sql)
     assert opened == tables
+
+
+COUNTS = (
+    "SELECT count(*) FROM {table}",
+    "SELECT count(*) AS n FROM {table} AS t WHERE t.snapshot IN ('WEB-2024-10', 'WEB-2024-18')",
+    "SELECT snapshot, count(*) AS n FROM {table} GROUP BY 1 HAVING count(*) > 1 ORDER BY n, 1",
+    "SELECT {unit}, count(*) FROM {table} WHERE {table}.snapshot = 'WEB-2024-10' GROUP BY ALL ORDER BY 1",
+    "SELECT count(*) FROM {table} WHERE snapshot = 'none'",
+    "SELECT snapshot FROM {table} GROUP BY snapshot, {unit} ORDER BY count(*), snapshot",
+)
+NOT_COUNTS = (
+    "SELECT count(*) FILTER (doc_id < '7') FROM {table}",
+    "SELECT count(*) FROM {table} WHERE doc_id < '7' AND snapshot = 'WEB-2024-10'",
+    "SELECT count(DISTINCT snapshot), count(*) FROM {table}",
+    "SELECT count(*) AS doc_id FROM {table} WHERE doc_id < '7' ORDER BY doc_id",
+    "SELECT count(*) FROM {table} WHERE snapshot = 'WEB-2024-10' OR doc_id < '7'",
+    "SELECT count(*) FROM {table} WHERE snapshot LIKE 'W%'",
+    "SELECT count(*) FROM {table} AS a, {table} AS b WHERE a.snapshot = 'WEB-2024-10'",
+    "WITH {table} AS (SELECT 'WEB-2024-10' AS snapshot) SELECT count(*) FROM {table}",
+    "SELECT count(*) FROM (SELECT * FROM {table} LIMIT 3)",
+)
+
+
+@pytest.mark.parametrize("table", sorted(LINEAGE_TABLES.keys() - {"cluster_members"}))
+def test_counts_come_from_the_registry_and_equal_those_of_the_rows(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    unit = "shard" if table == "spans" else "part"
+    asked = [sql.format(table=table, unit=unit) for sql in (*COUNTS, *NOT_COUNTS)]
+    quick = [run_query(corpus.registry, corpus.store, "v1", sql, 1000) for sql in asked]
+    scans: list[str] = []
+    scan = Lineage.scan
+
+    def noted(lineage: Lineage, table: str, *rest: Any, **named: Any) -> str:
+        scans.append(table)
+        return scan(lineage, table, *rest, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lineage, "scan", noted)
+        for sql in asked[: len(COUNTS)]:
+            ask(corpus, sql)
+        assert scans == []
+        for number, sql in enumerate(asked[len(COUNTS) :], 1):
+            ask(corpus, sql)
+            assert len(scans) >= number
+    monkeypatch.setattr("catalog.ask.sql.OneTable.of", lambda tree: None)
+    slow = [run_query(corpus.registry, corpus.store, "v1", sql, 1000) for sql in asked]
+    assert quick == slow
+    assert slow[0].rows[0][0] > 0
+
+
+def test_a_query_about_a_snapshot_opens_no_file_of_another(own_corpus: Corpus) -> None:
+    names = [row[0] for row in ask(own_corpus, "SELECT name FROM snapshots ORDER BY 1")]
+    assert len(names) > 1
+    for row in own_corpus.registry.lineage_files("v1", "decisions"):
+        if row.snapshot != names[0]:
+            (Path(own_corpus.store.url) / row.path).write_bytes(b"damaged")
+    sql = "SELECT doc_id FROM decisions WHERE snapshot = '{}'"
+    assert ask(own_corpus, sql.format(names[0]))
+    with pytest.raises((QueryRefused, duckdb.Error), match="Parquet"):
+        ask(own_corpus, sql.format(names[1]))
 
 
 def test_ids_are_hex_for_people_and_bytes_for_speed(corpus: Corpus) -> None:

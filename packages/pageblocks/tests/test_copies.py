@@ -167,7 +167,7 @@ def plain(page: Blocks, kept: list[bool]) -> list[bool]:
 
     left, seen, end = list(kept), dict[tuple[str, ...], int](), 0
     for e in range(1, len(elements)):
-        parent, _, _, _, start, stop = elements[e]
+        parent, _, _, _, start, stop = elements[e][:6]
         size = sum(blocks[b][4] for b in of(e) if not pre[b])
         if start < end or size < COPY_CHARS or tags[e] in ("tr", "td", "th"):
             continue
