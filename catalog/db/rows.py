@@ -6,7 +6,7 @@ A `created_at` left empty is filled in by the registry when the row is first wri
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from catalog.answers import Shown, in_json
 
@@ -324,9 +324,6 @@ class CertificateRow:
 
 
 NOT_MEASURED = "not measured"
-NO_EVIDENCE = "no evidence"
-OPEN = (NOT_MEASURED, NO_EVIDENCE)
-"""Outcomes of gates that hold nothing back, and have not passed either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +341,8 @@ class OrderBookRow:
 class GateRow:
     """One release condition of a version, and how it came out."""
 
+    NO_EVIDENCE: ClassVar[str] = "no evidence"
+
     version: str
     name: Annotated[str, Shown("gate")]
     passed: bool
@@ -360,11 +359,11 @@ class GateRow:
     @property
     @in_json
     def outcome(self) -> str:
-        """`closed`, `passed`, or one of `OPEN` where it stays open without a measurement."""
+        """`closed`, `passed`, or `not measured` or `no evidence` where it stays open without."""
         if not self.passed:
             return "closed"
         known = self.detail.get("outcome")
-        return known if known in OPEN else "passed"
+        return known if known in (NOT_MEASURED, self.NO_EVIDENCE) else "passed"
 
 
 @dataclass(frozen=True, slots=True)
