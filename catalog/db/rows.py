@@ -6,7 +6,7 @@ A `created_at` left empty is filled in by the registry when the row is first wri
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from catalog.answers import Shown, in_json
 
@@ -341,7 +341,7 @@ class OrderBookRow:
 class GateRow:
     """One release condition of a version, and how it came out."""
 
-    NO_EVIDENCE: ClassVar[str] = "no evidence"
+    NO_EVIDENCE = "no evidence"  # of `outcome`; without a type, so that it is no column
 
     version: str
     name: Annotated[str, Shown("gate")]
