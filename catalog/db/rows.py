@@ -324,9 +324,6 @@ class CertificateRow:
 
 
 NOT_MEASURED = "not measured"
-NO_EVIDENCE = "no evidence"
-OPEN = (NOT_MEASURED, NO_EVIDENCE)
-"""Outcomes of gates that hold nothing back, and have not passed either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +341,8 @@ class OrderBookRow:
 class GateRow:
     """One release condition of a version, and how it came out."""
 
+    NO_EVIDENCE = "no evidence"  # of `outcome`; without a type, so that it is no column
+
     version: str
     name: Annotated[str, Shown("gate")]
     passed: bool
@@ -360,11 +359,11 @@ class GateRow:
     @property
     @in_json
     def outcome(self) -> str:
-        """`closed`, `passed`, or one of `OPEN` where it stays open without a measurement."""
+        """`closed`, `passed`, or `not measured` or `no evidence` where it stays open without."""
         if not self.passed:
             return "closed"
         known = self.detail.get("outcome")
-        return known if known in OPEN else "passed"
+        return known if known in (NOT_MEASURED, self.NO_EVIDENCE) else "passed"
 
 
 @dataclass(frozen=True, slots=True)

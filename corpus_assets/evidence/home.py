@@ -202,6 +202,8 @@ def pack_plan(
             "runs would not match the plan; plan the comparison again, or pack where it was planned"
         )
     heldout = _heldout(store, registry, plan)
+    for arm in {plan.baseline, *(plan.arms if wanted is None else wanted)}:
+        _expect_live(registry, plan, arm)
     encoder = version_encoder(store, registry, plan.arms[plan.baseline].version)
     arms = read_arms(store, registry, plan, encoder, wanted)
     for name, by_seed in arms.items():
@@ -472,7 +474,8 @@ def _refuse_revoked(registry: Registry, plan: Plan, arms: Iterable[str]) -> None
             )
 
 
-def _manifest(store: Store, registry: Registry, plan: Plan, arm: str) -> Manifest:
+def _expect_live(registry: Registry, plan: Plan, arm: str) -> VersionRow:
+    """Return the version of an arm; refused where it was revoked, or is not the one planned."""
     row = registry.version(plan.arms[arm].version)
     if row.status != "live":
         instead = f" with {row.superseded_by} instead" if row.superseded_by else ""
@@ -481,7 +484,11 @@ def _manifest(store: Store, registry: Registry, plan: Plan, arm: str) -> Manifes
         )
     if row.manifest_sha256 != plan.arms[arm].manifest:
         raise EvidenceError(f"version {row.name} is not the one that was planned; plan again")
-    return published_manifest(store, row)
+    return row
+
+
+def _manifest(store: Store, registry: Registry, plan: Plan, arm: str) -> Manifest:
+    return published_manifest(store, _expect_live(registry, plan, arm))
 
 
 def _encoder(store: Store, manifest: Manifest) -> Encoder:

@@ -11,17 +11,7 @@ other empty versions are not published. Whoever releases looks at these rows.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from catalog.db import (
-    GATES,
-    NO_EVIDENCE,
-    NOT_MEASURED,
-    OPEN,
-    REVIEW,
-    GateRow,
-    Registry,
-    ShardRow,
-    decide,
-)
+from catalog.db import GATES, NOT_MEASURED, REVIEW, GateRow, Registry, ShardRow, decide
 from catalog.errors import NotReleased
 from corpus_assets.graph import CheckOutcome, Pipeline, check_version, tokenizer_checks
 from corpus_assets.versions.drift import drift_checks
@@ -68,7 +58,7 @@ def version_gates(
         found.append(_fallbacks(version, fallbacks))
     if share := pipeline.recipe.documents.gates.sample_share:
         found.append(_sample(version, share))
-    baseline, detail = None, {"outcome": NO_EVIDENCE, "message": UNASKED}
+    baseline, detail = None, {"outcome": GateRow.NO_EVIDENCE, "message": UNASKED}
     if asked is not None:
         baseline = asked.baseline
         if baseline == PREVIOUS:
@@ -162,14 +152,13 @@ def release_if_passed(registry: Registry, version: str, replaces: Sequence[str] 
             registry.release_version(version, GATES, reason, override=True)
             return f"version {version} is released: it {verdict}"
     gates = registry.gates(version)
-    outcomes = f"passed {', '.join(g.name for g in gates if g.outcome not in OPEN)}"
-    outcomes += "".join(
-        f"; {NO_EVIDENCE}: {g.message}"
-        if g.outcome == NO_EVIDENCE
-        else f"; {g.name} was {g.outcome}"
-        for g in gates
-        if g.outcome in OPEN
-    )
+    passed = [g.name for g in gates if g.outcome == "passed"]
+    outcomes = f"passed {', '.join(passed)}"
+    for gate in gates:
+        if gate.outcome == GateRow.NO_EVIDENCE:
+            outcomes += f"; {GateRow.NO_EVIDENCE}: {gate.message}"
+        elif gate.outcome == NOT_MEASURED:
+            outcomes += f"; {gate.name} was {NOT_MEASURED}"
     try:
         registry.release_version(version, GATES, outcomes)
     except NotReleased as error:

@@ -7,7 +7,7 @@ written last. Nothing in it holds a time or a path, so two builds give the same 
 from dataclasses import dataclass
 from typing import Any
 
-from catalog.db import NO_EVIDENCE
+from catalog.db import GateRow
 from catalog.formats.names import check_name
 from corpus_assets.core import files
 from corpus_assets.core.lock import Lock, PinnedFile, calibration_path
@@ -153,7 +153,7 @@ def make_version(pipeline: Pipeline, name: str) -> Version:
             name=recipe.name,
             digest=recipe.digest,
             fallbacks=recipe.fallbacks_in_use(),
-            evidence=NO_EVIDENCE if recipe.evidence is None else recipe.evidence.baseline,
+            evidence=GateRow.NO_EVIDENCE if recipe.evidence is None else recipe.evidence.baseline,
         ),
         lock_digest=lock.digest,
         seed=recipe.seed,

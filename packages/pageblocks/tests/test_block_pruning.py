@@ -138,7 +138,7 @@ def plain(page: Blocks, chosen: "np.ndarray[tuple[int], np.dtype[np.bool_]]") ->
         bound = bound or 5
         inside: set[int] = set()
         total = held(0, len(kept))
-        for number, (_, _, _, _, start, stop) in enumerate(elements[1:], 1):
+        for number, (_, _, _, _, start, stop, *_) in enumerate(elements[1:], 1):
             if is_part(kind, number) and 10 * held(start, stop) < 9 * total:
                 inside.update(b for b in range(start, stop) if counts[b])
         if 10 * sum(chars[b] for b in inside) < bound * total:
