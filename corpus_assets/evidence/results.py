@@ -91,7 +91,8 @@ class Run:
         found: npt.NDArray[np.float32] = np.load(io.BytesIO(self.nats_bytes), allow_pickle=False)
         rows = self.choices()
         is_own = pc.equal(rows["item"], rows["document"]).to_numpy()
-        return found[np.repeat(is_own, rows["tokens"].to_numpy())]
+        own: npt.NDArray[np.float32] = found[np.repeat(is_own, rows["tokens"].to_numpy())]
+        return own
 
     def files(self) -> dict[str, bytes]:
         """Return the run's files by name, the JSON last."""
