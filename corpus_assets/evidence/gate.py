@@ -132,7 +132,7 @@ class Results:
         return {
             domain: signal
             for domain, signal in self.signals.items()
-            if signal < rule.min_signal and domain not in rule.must_not_regress
+            if signal < rule.min_signal > 0 and domain not in rule.must_not_regress
         }
 
     @cached_property
@@ -176,11 +176,13 @@ class Results:
         proxy, arms = self.plan["proxy"], self.plan["arms"]
         of = arm if proxy.get("protocol") != "pool" else self.plan["baseline"]
         tokens = arms[of].get("tokens")
-        unique = proxy["unique_tokens"]
-        if proxy.get("protocol") == "anneal" and arm != self.plan["baseline"]:
-            steps = proxy["tokens"] // proxy["batch_tokens"]
-            unique *= annealed_share(steps, proxy["batch_tokens"] // proxy["sequence"])
-        return unique / tokens if tokens else None
+        if not tokens:
+            return None
+        share = float(proxy["unique_tokens"] / tokens)
+        if proxy.get("protocol") != "anneal" or arm == self.plan["baseline"]:
+            return share
+        steps = proxy["tokens"] // proxy["batch_tokens"]
+        return share * annealed_share(steps, proxy["batch_tokens"] // proxy["sequence"])
 
     def document_lines(self) -> list[str]:
         """Say how much of the chance of which documents were drawn the spread of seeds shows."""

@@ -60,7 +60,7 @@ class ComparisonRule(Settings):
         default=20.0,
         ge=0,
         description="least gain of a domain between the baseline's smallest and full budget, in "
-        "standard deviations between seeds; domains with less are left out (needs `budgets`)",
+        "standard deviations between seeds; domains with less are left out (needs `budgets`; 0: none)",
     )
 
 

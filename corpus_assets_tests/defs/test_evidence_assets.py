@@ -119,6 +119,7 @@ def test_imported_runs_decide_the_gate_and_hold_a_worse_version_back(
             "nats": held["bytes"].to_numpy() * bits * np.log(2),
             "bytes": held["bytes"],
             "tokens": np.full(len(held), 9),
+            "item": range(len(held)),
         }
         told = {"plan": plan.digest(), "arm": run.arm, "size": "nano", "seed": run.seed,
                 "learning_rate": run.learning_rate, "tokens": run.tokens, "steps": 4,

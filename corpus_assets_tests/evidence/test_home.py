@@ -197,7 +197,7 @@ def fake_results(folder: Path, plan: Plan, times: int = 1) -> None:
         table = pa.table({
             "document": np.arange(len(heldout)), "domain": heldout["domain"],
             "host": heldout["host"], "nats": np.full(len(heldout), times * 8 * np.log(2) * (number + 1)),
-            "bytes": np.full(len(heldout), 8), "tokens": np.ones(len(heldout)),
+            "bytes": np.full(len(heldout), 8), "tokens": np.ones(len(heldout)), "item": heldout["item"],
         }).cast(TABLE)  # fmt: skip
         write_run(folder / "runs", measured(
             table, plan=plan.digest(), arm=run.arm, size="nano", learning_rate=run.learning_rate,
