@@ -59,7 +59,7 @@ class Started:
 @HOME_OPTION
 @answers
 def init(folder: Path, output: Path | None, yes: bool, home: str | None) -> Started:
-    """Write a recipe for the files in FOLDER and build a sample.
+    """Write a recipe for FOLDER and build a sample.
 
     Recognizes web archives, JSON lines, Parquet, text, Markdown and source code, and guesses which
     columns hold what. After you confirm it, about 2,000 records are built and their report opens.

@@ -20,7 +20,7 @@ OWN = {"demo", "commoncrawl"}  # called after no publication
 NAMES = sorted(path.stem for path in RECIPES.glob("*.yaml") if path.stem not in OWN)
 COLUMNS = ["rule", "setting", "value", "status", "source", "because"]
 STATUSES = {"as published", "deviates", "absent", "not verified", "ours", "measured"}
-UNTOLD = {"name", "seed", "sources", "calibrate_on", "tokenizer", "shards", "fallbacks"}
+UNTOLD = {"name", "seed", "sources", "calibrate_on", "tokenizer", "shards", "fallbacks", "evidence"}
 """No publication's: whose files, how text becomes samples, and what stands in for models."""
 
 Row = dict[str, str]
