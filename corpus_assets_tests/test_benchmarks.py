@@ -22,7 +22,14 @@ PARTS_OF_OTHERS = {
     *("formula_boxes", "formula_forms", "formula_layout", "formula_reading", "formula_trees"),
     *("machine", "page_frames", "row_tables", "synthetic_lineage"),
 }
-FOR_A_GPU = {"evidence_bounds", "evidence_canaries", "evidence_mix", "evidence_ordering"}
+FOR_A_GPU = {
+    "evidence_aa",
+    "evidence_bounds",
+    "evidence_canaries",
+    "evidence_mix",
+    "evidence_ordering",
+    "evidence_scales",
+}
 """Whole corpora of real pages, minutes of building before models are trained: not run here."""
 WORDS = [
     "river",

@@ -23,10 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpus_assets.core.errors import SourceError
-from corpus_assets.ingest.formats import format_of, read_warc
-from corpus_assets.ingest.formats.inflate import inflated
+from corpus_assets.ingest.formats import format_of, guess_fields, inflated, read_warc
 from corpus_assets.ingest.gates import language_of
-from corpus_assets.ingest.guessed_fields import guess_fields
 
 ROWS = 200  # of a file, to guess by
 COUNTED_BYTES = 1 << 23  # of a file, to estimate by

@@ -220,7 +220,7 @@ def find_recipe(name: str) -> Path:
     shipped = shipped_file(f"recipes/{name}.yaml")
     if shipped is None:
         known = shipped_recipes()
-        close = get_close_matches(name, known, n=3)
+        close = get_close_matches(name, known, n=3, cutoff=0.7)
         hint = f"did you mean {' or '.join(close)}?" if close else "`corpus recipes` lists those"
         raise RecipeError(
             f"{name}: neither a recipe file nor a recipe that ships with corpus-assets; {hint}"

@@ -243,7 +243,7 @@ class TestRecipes:
         assert err == (
             "planning nope\n"
             "corpus: error: nope: neither a recipe file nor a recipe that ships with "
-            "corpus-assets\n"
+            "corpus-assets; `corpus recipes` lists those\n"
         )
         assert not (tmp_path / "home").exists()
 

@@ -70,7 +70,7 @@ def test_every_file_parses() -> None:
     for path in YAML:
         assert load(path)
     scripts = [path for path in TEXTS if path.read_text().startswith("#!/bin/bash")]
-    assert len(scripts) == 3
+    assert len(scripts) == 4
     for script in scripts:
         subprocess.run(["bash", "-n", script], check=True)
 

@@ -33,7 +33,8 @@ for number, run in enumerate(pack.runs()):
         sys.exit("out of memory")
     held = pack.heldout()
     table = pa.table({"document": range(len(held)), "domain": held["domain"], "host": held["host"],
-                      "nats": held["bytes"], "bytes": held["bytes"], "tokens": held["bytes"]})
+                      "nats": held["bytes"], "bytes": held["bytes"], "tokens": held["bytes"],
+                      "item": range(len(held))})
     write_run(Path(told["--out"]) / "runs", measured(
         table, plan=pack.plan_digest, arm=run.arm, size="nano", learning_rate=run.learning_rate,
         seed=run.seed, tokens=run.tokens, steps=4, curve=[[1.0, 1.0]], tokens_per_second=1.0,

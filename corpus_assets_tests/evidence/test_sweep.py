@@ -59,7 +59,7 @@ def measure(folder: Path, plan: Plan, percent: Mapping[str, float]) -> None:
         rows = {
             "document": np.arange(len(held)), "domain": held["domain"], "host": held["host"],
             "nats": held["bytes"].to_numpy() * bits * np.log(2), "bytes": held["bytes"],
-            "tokens": np.full(len(held), 9),
+            "tokens": np.full(len(held), 9), "item": np.arange(len(held)),
         }  # fmt: skip
         told: dict[str, Any] = {
             "plan": plan.digest(), "arm": run.arm, "size": "nano", "seed": run.seed,

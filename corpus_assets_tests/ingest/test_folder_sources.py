@@ -9,7 +9,7 @@ import pytest
 
 from corpus_assets.core.errors import SourceError
 from corpus_assets.ingest.folder_sources import FolderSource, find_sources
-from corpus_assets.ingest.guessed_fields import guess_fields
+from corpus_assets.ingest.formats.guessed_fields import guess_fields
 from corpus_assets_tests.ingest.warc_bytes import members, page
 
 PROSE = "A sentence that is long enough to be taken for the text of a document, and not for a name."

@@ -194,6 +194,7 @@ REFUSING = {
     ("corpus", "evidence", "mix"): ["small-1.td1", "--budget", "9"],
     ("corpus", "evidence", "pack"): ["{out}/pack", "--plan", "0" * 64],
     ("corpus", "evidence", "plan"): ["{recipe}"],
+    ("corpus", "evidence", "sweep"): ["{recipe}", "clean_text.min_chars=1,2"],
     ("corpus", "export"): ["small-1.td1", "--format", "megatron", "--out", "{out}/export"],
     ("corpus", "export-signatures"): ["small-1.td1", "--snapshot", "s", "--out", "{out}/x.parquet"],
     ("corpus", "gc"): [],
@@ -224,6 +225,8 @@ NOT_REFUSING = {
     *(("catalog", name) for name in ("status", "upgrade", "verify", "versions")),
     *(("catalog", "takedown", name) for name in ("keygen", "list", "restore", "show", "verify")),
     ("corpus", "ui"),
+    ("corpus", "init"),  # refuses as `corpus build` does, once it has written a recipe
+    ("corpus", "recipes"),
     # they touch no home, or only lists of files and models in it
     *(("corpus", "extraction", name) for name in ("eval", "label", "train")),
     *(("corpus", "models", name) for name in ("add", "fetch", "languages", "list", "pack")),

@@ -94,6 +94,6 @@ def test_fineweb2_has_rules_and_stop_words_for_each_of_its_languages() -> None:
     recipe = load_recipe(RECIPES / "fineweb2.yaml")
     (languages,) = (rule.allowed for rule in recipe.selection.rules if rule.name == "language")
     assert set(languages or ()) == set(table("fineweb2-languages.csv")) >= LANGUAGES
-    (stops,) = (f for f in recipe.signals.families if isinstance(f, StopWords))
+    (stops,) = (f for f in recipe.signals.families if type(f) is StopWords)
     assert set(stops.languages) == set(languages or ())
     assert all(len(words) > 5 for words in stops.languages.values())

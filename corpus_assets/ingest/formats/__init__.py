@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from corpus_assets.ingest.formats.archive_formats import refuse_formats
     from corpus_assets.ingest.formats.base import Original, Place
     from corpus_assets.ingest.formats.found import FORMATS, format_of
+    from corpus_assets.ingest.formats.guessed_fields import guess_fields
+    from corpus_assets.ingest.formats.inflate import inflated
     from corpus_assets.ingest.formats.reading import read_records
     from corpus_assets.ingest.formats.record_beginning import body_beginning
     from corpus_assets.ingest.formats.warc import read_warc
@@ -24,6 +26,8 @@ __all__ = [
     "Place",
     "body_beginning",
     "format_of",
+    "guess_fields",
+    "inflated",
     "read_records",
     "read_warc",
     "refuse_formats",
