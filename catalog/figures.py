@@ -52,6 +52,13 @@ def size(count: float) -> str:
     return f"{count:,.1f} PiB"
 
 
+def cpu_time(seconds: float) -> str:
+    """Return CPU time as people compare it: seconds up to six minutes, then hours."""
+    if seconds < 360:
+        return f"{seconds:,.1f} CPU seconds"
+    return f"{short(seconds / 3600)} CPU hours"
+
+
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return `1 file`, `2 files`; other plurals are given: `counted(2, "copy", "copies")`."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -8,12 +8,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from catalog.db import LineageRow, Registry, VersionRow
-from catalog.figures import counted, short, size
+from catalog.figures import counted, cpu_time, size
 from corpus_assets.core import files
 from corpus_assets.core.lazy_sequence import spread
 from corpus_assets.core.store import Store
 
-HOUR_S = 3600.0
 MOST_FILES = 64  # whose languages are counted; of more, evenly spaced ones
 NAMED_LANGUAGES = 5
 DECISIONS = files.DECISIONS.lineage or ""
@@ -43,7 +42,7 @@ class Growth:
             largest = self.languages.most_common(NAMED_LANGUAGES)
             shown["languages of new files"] = ", ".join(f"{n} {c / total:.1%}" for n, c in largest)
         shown["computed since"] = (
-            f"{counted(self.parts, 'part')}, {short(self.cpu_seconds / HOUR_S)} CPU hours, "
+            f"{counted(self.parts, 'part')}, {cpu_time(self.cpu_seconds)}, "
             f"{size(self.written)} written"
         )
         return shown

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from catalog.db import ArtifactRow, VersionRow
-from catalog.figures import counted, short
+from catalog.figures import counted, cpu_time
 from corpus_assets.core.store import Store, read_sealed
 from corpus_assets.ingest import DOCUMENTS
 from corpus_assets.recipe import KEEPS, Retention
@@ -77,7 +77,7 @@ class Freeable:
     def __str__(self) -> str:
         return (
             f"--keep {self.keep} would also delete {counted(self.artifacts, 'artifact')}, "
-            f"{self.bytes / 2**20:.1f} MiB: {AGAIN[self.keep]} ({short(self.cpu_hours)} CPU hours)"
+            f"{self.bytes / 2**20:.1f} MiB: {AGAIN[self.keep]} ({cpu_time(self.cpu_hours * 3600)})"
         )
 
 
